@@ -1,0 +1,48 @@
+// What people see: a progress bar on terminals, aligned tables, numbers for reading.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sotto::cli {
+
+/// A bar with the time left, on stderr, drawn only when stderr is a terminal and the work has
+/// already taken half a second. Cleared when it goes out of scope.
+class Progress {
+ public:
+  explicit Progress(std::string label, std::uint64_t total = 0);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  /// `total` may become known late; `note` stands behind the bar.
+  void update(std::uint64_t done, std::uint64_t total, const std::string& note = "");
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string label_;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point drawn_{};
+  bool terminal_;
+  bool visible_ = false;
+};
+
+/// Columns are as wide as their widest cell; a column whose cells all start with a digit or sign is
+/// aligned right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  std::string text() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// 1234567 -> "1,234,567"
+std::string with_commas(std::uint64_t number);
+/// 83.2 -> "1 min 23 s"
+std::string duration(double seconds);
+
+}  // namespace sotto::cli

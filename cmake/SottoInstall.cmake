@@ -1,0 +1,21 @@
+# Install and export, so that another project says find_package(sotto COMPONENTS core).
+include_guard()
+include(CMakePackageConfigHelpers)
+
+get_property(SOTTO_COMPONENTS GLOBAL PROPERTY SOTTO_COMPONENTS)
+foreach(component IN LISTS SOTTO_COMPONENTS)
+  install(TARGETS sotto_${component} EXPORT sotto-${component} COMPONENT ${component})
+  install(EXPORT sotto-${component} NAMESPACE sotto:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sotto
+          COMPONENT ${component})
+endforeach()
+install(DIRECTORY include/sotto DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT core)
+if(SOTTO_CLI)
+  install(TARGETS sotto_cli COMPONENT cli)
+endif()
+
+configure_package_config_file(cmake/sotto-config.cmake.in sotto-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sotto)
+write_basic_package_version_file(sotto-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/sotto-config.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/sotto-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sotto COMPONENT core)

@@ -1,0 +1,33 @@
+# How a Sotto library is made: one call, the same warnings and includes for each.
+include_guard()
+
+# The flags that every target of this project, and nothing that uses it, is compiled with.
+add_library(sotto_flags INTERFACE)
+target_compile_options(sotto_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual -Woverloaded-virtual
+  -Wno-missing-field-initializers
+  $<$<BOOL:${SOTTO_WERROR}>:-Werror>)
+
+# sotto_library(NAME SOURCES ... PUBLIC libs... PRIVATE libs...)
+# makes sotto_NAME with the alias sotto::NAME and exports it as that.
+function(sotto_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(sotto_${name} STATIC ${ARG_SOURCES})
+  add_library(sotto::${name} ALIAS sotto_${name})
+  set_target_properties(sotto_${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(sotto_${name} PUBLIC cxx_std_20)
+  target_include_directories(sotto_${name}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(sotto_${name}
+    PUBLIC ${ARG_PUBLIC}
+    PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:sotto_flags>)
+  set_property(GLOBAL APPEND PROPERTY SOTTO_COMPONENTS ${name})
+endfunction()
+
+# Debian's libexpected-dev ships a CMake package; a carried header in third_party/ or anywhere on
+# the include path does as well. Consumers need it too: it is in our public headers.
+function(sotto_find_expected)
+  find_path(SOTTO_EXPECTED_INCLUDE tl/expected.hpp HINTS ${PROJECT_SOURCE_DIR}/third_party REQUIRED)
+  mark_as_advanced(SOTTO_EXPECTED_INCLUDE)
+endfunction()

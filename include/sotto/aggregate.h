@@ -1,0 +1,38 @@
+// Opens envelopes, adds their symbols and publishes the mean.
+//
+// Memory is one 64-bit sum and one small count a coordinate, whatever the number of clients. Sums
+// are integers: addition commutes exactly, so neither the order of reports nor the number of
+// threads changes a bit of the result. Each thread may fill its own aggregator; merge() joins them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sotto/mechanism.h"
+#include "sotto/stages.h"
+
+namespace sotto {
+
+class Aggregator {
+ public:
+  Aggregator(std::shared_ptr<const Mechanism> mechanism, RoundId round);
+
+  /// Refuses an envelope of another round or mechanism, one that reaches beyond the model, a symbol
+  /// that the mechanism cannot have drawn, and a report too many for exact sums.
+  Result<void> accept(const Envelope& envelope);
+
+  Result<void> merge(const Aggregator& other);
+
+  /// The mean over the reports. An error if a coordinate has none or not as many as the others.
+  Result<Released> release() const;
+
+ private:
+  std::shared_ptr<const Mechanism> mechanism_;
+  RoundId round_;
+  std::uint64_t capacity_;  // reports that sums can take without overflow
+  std::vector<std::int64_t> sums_;
+  std::vector<std::uint32_t> counts_;
+};
+
+}  // namespace sotto

@@ -1,0 +1,146 @@
+// Data sets and how they are cut over clients. No torch here: a batch is plain floats.
+//
+// Images stay as the bytes they were read as (a quarter of the memory of floats); normalising,
+// enlarging and augmenting happen when a batch is filled. Everything random takes a BitSource, so a
+// batch depends on the seed alone.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "sotto/bits.h"
+#include "sotto/result.h"
+
+namespace sotto {
+
+struct SampleShape {
+  std::uint32_t channels = 1;
+  std::uint32_t height = 1;
+  std::uint32_t width = 1;
+  std::size_t size() const noexcept {
+    return std::size_t{channels} * height * width;
+  }
+  bool operator==(const SampleShape&) const = default;
+};
+
+/// Samples with labels. Samples lie one after the other, each channel by channel, row by row.
+struct Dataset {
+  SampleShape shape;
+  std::variant<std::vector<std::uint8_t>, std::vector<float>> values;
+  std::vector<std::int32_t> labels;  // in [0, classes)
+  std::int32_t classes = 0;
+  std::vector<std::string> class_names;  // empty, or one for each class
+  /// The user that each sample belongs to (LEAF), or empty. In [0, users).
+  std::vector<std::uint32_t> users;
+
+  std::size_t size() const noexcept { return labels.size(); }
+};
+
+struct DataSplit {
+  std::string name;
+  Dataset train;
+  Dataset test;
+};
+
+/// What happens to a sample between storage and network. Bytes are scaled to [0, 1] first.
+struct Preprocess {
+  /// One number for each channel, or one for all. Empty: no normalisation.
+  std::vector<float> mean;
+  std::vector<float> deviation;
+  /// Shape that the network wants: the image is enlarged or reduced (bilinear) and a grey channel
+  /// repeated. Unset: the data set's own shape.
+  std::optional<SampleShape> resize;
+  // Augmentation, applied to training batches only.
+  std::uint32_t crop_padding = 0;   // pixels of zero padding before a random crop to the old size
+  bool flip = false;                // left-right with probability 1/2
+  float rotation_degrees = 0.0F;    // uniform in +- this angle, bilinear, zero outside
+  bool augments() const noexcept { return crop_padding > 0 || flip || rotation_degrees > 0.0F; }
+};
+
+/// The shape of a sample after `preprocess`.
+SampleShape output_shape(const Dataset& data, const Preprocess& preprocess);
+
+/// Writes the samples `indices` into `x` (indices.size() * output_shape().size() floats) and their
+/// labels into `y`. Augments when `augment` is given.
+void fill_batch(const Dataset& data, std::span<const std::uint32_t> indices,
+                const Preprocess& preprocess, BitSource* augment, std::span<float> x,
+                std::span<std::int64_t> y);
+
+// ---- sets by name ---------------------------------------------------------------------------
+
+struct DataFile {
+  std::string path;    // below the data folder: "mnist/train-images-idx3-ubyte.gz"
+  std::string sha256;  // of the file
+  std::string url;     // official address; empty where there is none
+};
+
+struct KnownSet {
+  std::string_view name;
+  std::string_view summary;
+  SampleShape shape;
+  std::int32_t classes;
+  std::size_t train_size;
+  std::size_t test_size;
+  std::vector<float> mean;       // usual normalisation
+  std::vector<float> deviation;
+  std::vector<DataFile> files;
+};
+
+/// mnist, fashion-mnist, cifar10, medical-mnist, embedded.
+std::span<const KnownSet> known_sets();
+const KnownSet* find_known_set(std::string_view name);
+
+struct DataRequest {
+  /// A known name, or a path: an IDX, CSV, NPY/NPZ, .mat, LEAF .json, CIFAR binary file, or a folder
+  /// or tar of images. A path to train data may come with `test`; otherwise `test_fraction` of each
+  /// class is held out.
+  std::string source;
+  std::string labels;       // a second file, where the format keeps labels apart
+  std::string test;         // path of the test data
+  std::string test_labels;
+  double test_fraction = 0.1;
+  std::uint64_t seed = 0;   // of the embedded set and of held-out splits
+  /// Where known sets lie; empty: $SOTTO_DATA, then the cache folder.
+  std::filesystem::path folder;
+};
+
+/// Reads a set completely and checks it; an error names file and position.
+Result<DataSplit> load_data(const DataRequest& request);
+
+/// The generated set of digit-like glyphs: 28x28, 10 classes, 12,000 + 2,000.
+DataSplit make_embedded(std::uint64_t seed, unsigned threads = 1);
+
+/// ${XDG_CACHE_HOME:-~/.cache}/sotto/data
+std::filesystem::path data_cache();
+
+// ---- partitions -----------------------------------------------------------------------------
+
+/// Which samples each client holds. O(samples) memory, whatever the number of clients.
+class Partition {
+ public:
+  Partition(std::vector<std::uint32_t> order, std::vector<std::uint64_t> starts)
+      : order_(std::move(order)), starts_(std::move(starts)) {}
+  std::size_t clients() const noexcept { return starts_.size() - 1; }
+  std::span<const std::uint32_t> client(std::size_t i) const {
+    return std::span(order_).subspan(starts_[i], starts_[i + 1] - starts_[i]);
+  }
+
+ private:
+  std::vector<std::uint32_t> order_;
+  std::vector<std::uint64_t> starts_;  // clients + 1 of them
+};
+
+/// `rule` is "iid", "stratified", "dirichlet(ALPHA)", "shards(K)" or "users".
+/// Every client gets at least one sample; an error says why where that cannot be.
+Result<Partition> make_partition(const Dataset& data, std::string_view rule, std::size_t clients,
+                                 std::uint64_t seed);
+
+}  // namespace sotto

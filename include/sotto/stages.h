@@ -1,0 +1,129 @@
+// The path of a client's data, as types: Update -> Bounded -> Report -> Envelope -> Released.
+//
+//   Update    what training produced; private. It has no way to bytes.
+//   Bounded   every value inside the range that the mechanism is made for. Only bound() makes one.
+//   Report    what the mechanism drew. Only a Mechanism makes one.
+//   Envelope  a piece of a report, addressed to a round. The only thing that can be serialized,
+//             and the only thing that a Transport carries. Only pack() makes one from a report.
+//   Released  what the aggregator publishes. Only an Aggregator makes one.
+//
+// The constructors are private and befriend exactly the one maker, so "raw weights on the wire" is
+// not a bug that a review must catch: it does not compile (tests/compile_fail).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sotto/layout.h"
+#include "sotto/result.h"
+
+namespace sotto {
+
+/// One output of a mechanism: an integer, always, so that sums are exact in any order.
+using Symbol = std::int64_t;
+using RoundId = std::uint32_t;
+
+/// The interval [centre - radius, centre + radius] of one tensor.
+struct Range {
+  double centre = 0.0;
+  double radius = 0.0;
+};
+
+/// A range for every tensor of a layout: what a mechanism is made for.
+struct Domain {
+  std::shared_ptr<const Layout> layout;
+  std::vector<Range> ranges;  // one for each tensor of the layout
+};
+
+class Update {
+ public:
+  /// `values` has layout->size() elements.
+  Update(std::shared_ptr<const Layout> layout, std::vector<float> values);
+  const std::shared_ptr<const Layout>& layout() const noexcept { return layout_; }
+  std::span<const float> values() const noexcept { return values_; }
+  /// Gives the memory back for the next update of the same thread.
+  std::vector<float> take() && { return std::move(values_); }
+
+ private:
+  std::shared_ptr<const Layout> layout_;
+  std::vector<float> values_;
+};
+
+class Bounded {
+ public:
+  std::span<const float> values() const noexcept { return values_; }
+  std::vector<float> take() && { return std::move(values_); }
+
+ private:
+  friend Bounded bound(Update update, const Domain& domain);
+  explicit Bounded(std::vector<float> values) : values_(std::move(values)) {}
+  std::vector<float> values_;
+};
+
+/// Clips every value into its tensor's range. Total: NaN becomes the centre, infinities the
+/// nearest end, and nothing that the caller can observe tells that it happened.
+Bounded bound(Update update, const Domain& domain);
+
+class Report {
+ public:
+  const std::string& mechanism_id() const noexcept { return mechanism_id_; }
+  std::span<const Symbol> symbols() const noexcept { return symbols_; }
+  unsigned symbol_bytes() const noexcept { return symbol_bytes_; }
+
+ private:
+  friend class Mechanism;
+  friend std::vector<class Envelope> pack(Report report, RoundId round, std::size_t split);
+  Report(std::string mechanism_id, unsigned symbol_bytes, std::vector<Symbol> symbols)
+      : mechanism_id_(std::move(mechanism_id)),
+        symbol_bytes_(symbol_bytes),
+        symbols_(std::move(symbols)) {}
+  std::string mechanism_id_;
+  unsigned symbol_bytes_ = 8;
+  std::vector<Symbol> symbols_;
+};
+
+class Envelope {
+ public:
+  RoundId round() const noexcept { return round_; }
+  const std::string& mechanism_id() const noexcept { return mechanism_id_; }
+  /// Where in the flat vector the first symbol belongs.
+  std::uint64_t position() const noexcept { return position_; }
+  std::span<const Symbol> symbols() const noexcept { return symbols_; }
+
+  /// Fixed width per symbol, so the size of a message tells nothing about its content.
+  std::vector<std::byte> serialize() const;
+  /// Rejects anything that serialize() would not have written, byte for byte.
+  static Result<Envelope> parse(std::span<const std::byte> bytes);
+
+ private:
+  friend std::vector<Envelope> pack(Report report, RoundId round, std::size_t split);
+  Envelope() = default;
+  RoundId round_ = 0;
+  std::string mechanism_id_;
+  std::uint64_t position_ = 0;
+  unsigned symbol_bytes_ = 8;
+  std::vector<Symbol> symbols_;
+};
+
+/// Cuts a report into envelopes of `split` symbols each (0: one envelope for the whole report).
+std::vector<Envelope> pack(Report report, RoundId round, std::size_t split = 0);
+
+/// The mean of what a round's clients reported: public from here on.
+class Released {
+ public:
+  std::span<const double> values() const noexcept { return values_; }
+  std::uint64_t reports() const noexcept { return reports_; }
+
+ private:
+  friend class Aggregator;
+  Released(std::vector<double> values, std::uint64_t reports)
+      : values_(std::move(values)), reports_(reports) {}
+  std::vector<double> values_;
+  std::uint64_t reports_ = 0;
+};
+
+}  // namespace sotto

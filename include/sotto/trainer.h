@@ -1,0 +1,90 @@
+// Local training, seen from outside: weights in, weights out. No tensor library's type crosses.
+//
+// A Trainer belongs to one thread and holds one copy of the network; the federation makes one for
+// each worker and lends it to client after client, so memory grows with threads, not with clients.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sotto/bits.h"
+#include "sotto/data.h"
+#include "sotto/layout.h"
+#include "sotto/network.h"
+#include "sotto/result.h"
+
+namespace sotto {
+
+enum class Optimizer { kSgd, kAdam, kRmsprop };
+
+struct TrainOptions {
+  Optimizer optimizer = Optimizer::kSgd;
+  double learning_rate = 0.1;
+  double momentum = 0.0;      // SGD
+  double weight_decay = 0.0;  // L2, added to the gradient
+  std::uint32_t batch_size = 16;
+  std::uint32_t epochs = 1;
+};
+
+struct EvaluationSums {
+  std::uint64_t samples = 0;
+  std::uint64_t correct = 0;
+  double loss = 0.0;  // summed over samples
+};
+
+class Trainer {
+ public:
+  virtual ~Trainer() = default;
+
+  virtual const Layout& layout() const noexcept = 0;
+  virtual Result<void> load(std::span<const float> weights) = 0;
+  virtual Result<void> store(std::span<float> weights) const = 0;
+
+  /// Trains from the loaded weights on the samples `indices`, with a fresh optimizer. `bits` decides
+  /// the order of samples, augmentation and dropout.
+  virtual Result<void> train(const Dataset& data, std::span<const std::uint32_t> indices,
+                             const Preprocess& preprocess, const TrainOptions& options,
+                             BitSource bits) = 0;
+
+  virtual Result<EvaluationSums> evaluate(const Dataset& data,
+                                          std::span<const std::uint32_t> indices,
+                                          const Preprocess& preprocess) = 0;
+};
+
+struct TrainerRequest {
+  /// Either a network of ours or a TorchScript file.
+  Network network;
+  std::filesystem::path file;
+  SampleShape input;  // of the samples, after preprocessing
+  std::int64_t classes = 0;
+  std::string device = "cpu";  // "cpu", "cuda", "cuda:1"
+};
+
+class TrainerFactory {
+ public:
+  virtual ~TrainerFactory() = default;
+  virtual Result<std::unique_ptr<Trainer>> make() const = 0;
+  virtual const Layout& layout() const noexcept = 0;
+  /// The weights that training starts from.
+  virtual std::vector<float> initial_weights(std::uint64_t seed) const = 0;
+  /// How many trainers may work at once and still give the same result for the same bits. A network
+  /// of the user's that draws from the library's global generator (TorchScript dropout) allows one.
+  virtual unsigned parallelism() const noexcept = 0;
+  /// Writes the weights as a PyTorch state_dict, atomically.
+  virtual Result<void> save(std::span<const float> weights,
+                            const std::filesystem::path& path) const = 0;
+  virtual std::string device() const = 0;
+};
+
+/// The trainer on LibTorch.
+Result<std::shared_ptr<const TrainerFactory>> make_torch_factory(const TrainerRequest& request);
+
+/// "LibTorch 1.13.1, CPU" for run records.
+std::string trainer_version();
+
+}  // namespace sotto

@@ -1,0 +1,105 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace sotto {
+namespace {
+
+std::string reason() { return std::strerror(errno); }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+bool write_all(int fd, std::span<const std::byte> content) {
+  while (!content.empty()) {
+    const ssize_t n = ::write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    content = content.subspan(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() >= 0) ::fsync(fd.get());
+}
+
+}  // namespace
+
+Result<void> write_file_atomically(const std::filesystem::path& path,
+                                   std::span<const std::byte> content) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code code;
+  std::filesystem::create_directories(folder, code);
+  if (code) return fail(ErrorKind::kIo, folder.string() + ": " + code.message());
+
+  const std::string temporary = path.string() + ".tmp." + std::to_string(::getpid());
+  Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (fd.get() < 0) return fail(ErrorKind::kIo, temporary + ": cannot be created: " + reason());
+  const bool written = write_all(fd.get(), content) && ::fsync(fd.get()) == 0;
+  const bool closed = ::close(fd.release()) == 0;
+  if (!written || !closed || ::rename(temporary.c_str(), path.c_str()) != 0) {
+    const std::string why = reason();
+    ::unlink(temporary.c_str());
+    return fail(ErrorKind::kIo, path.string() + ": cannot be written: " + why);
+  }
+  sync_folder(folder);
+  return {};
+}
+
+Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+  return write_file_atomically(path, std::as_bytes(std::span(content)));
+}
+
+Result<std::vector<std::byte>> read_file(const std::filesystem::path& path, std::size_t limit) {
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) {
+    const auto kind = errno == ENOENT ? ErrorKind::kNotFound : ErrorKind::kIo;
+    return fail(kind, path.string() + ": cannot be opened: " + reason());
+  }
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return fail(ErrorKind::kIo, path.string() + ": " + reason());
+  if (!S_ISREG(info.st_mode)) return fail(ErrorKind::kIo, path.string() + ": not a regular file");
+  const auto size = static_cast<std::size_t>(info.st_size);
+  if (size > limit) {
+    return fail(ErrorKind::kCorrupt, path.string() + ": " + std::to_string(size) +
+                                         " bytes, more than the limit of " + std::to_string(limit));
+  }
+  std::vector<std::byte> content(size);
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t n = ::read(fd.get(), content.data() + done, size - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail(ErrorKind::kIo, path.string() + ": " + reason());
+    if (n == 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  content.resize(done);
+  return content;
+}
+
+Result<std::string> read_text(const std::filesystem::path& path, std::size_t limit) {
+  SOTTO_TRY(const auto bytes, read_file(path, limit));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+}  // namespace sotto

@@ -1,0 +1,27 @@
+// Files that must last: written whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sotto/result.h"
+
+namespace sotto {
+
+/// Writes to a temporary beside `path`, syncs it, renames it over `path` and syncs the folder: after
+/// a crash at any moment the file is the old one or the new one. Makes missing parent folders.
+Result<void> write_file_atomically(const std::filesystem::path& path,
+                                   std::span<const std::byte> content);
+Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+/// The whole file, refused when larger than `limit` bytes.
+Result<std::vector<std::byte>> read_file(const std::filesystem::path& path,
+                                         std::size_t limit = std::size_t{1} << 32);
+Result<std::string> read_text(const std::filesystem::path& path,
+                              std::size_t limit = std::size_t{1} << 28);
+
+}  // namespace sotto

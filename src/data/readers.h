@@ -1,0 +1,53 @@
+// One reader per file format. Each takes a path, checks everything against the file's real size
+// before it allocates, and returns a complete Dataset or an Error that names file and place.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sotto/data.h"
+#include "sotto/result.h"
+
+namespace sotto {
+
+/// No data set may unpack to more than this: a bomb is refused, not tried.
+inline constexpr std::size_t kMostDataBytes = std::size_t{1} << 33;
+/// Labels must lie below this.
+inline constexpr std::int64_t kMostClasses = 100'000;
+
+/// IDX images (magic 2051, or 2052 with channels last dimension) with an IDX label file (2049);
+/// each plain or .gz.
+Result<Dataset> read_idx(const std::filesystem::path& images, const std::filesystem::path& labels);
+
+/// CIFAR-10 binary batches: one label byte and 3,072 pixel bytes a record. A .bin file, or a folder
+/// with data_batch_*.bin (train) and test_batch.bin (test).
+Result<Dataset> read_cifar(const std::vector<std::filesystem::path>& batches);
+
+/// SVHN "cropped digits" .mat (MATLAB 5, compressed or not): X is 32x32x3xN, y is Nx1 with 10 for 0.
+Result<Dataset> read_svhn(const std::filesystem::path& file);
+
+/// A folder, .tar or .tar.gz with one folder for each class, JPEG and PNG files inside. Class order
+/// is the alphabetical order of the folder names. `below` selects a subfolder ("train"), or "".
+/// All images must have one size; grey stays one channel when every image is grey.
+Result<Dataset> read_images(const std::filesystem::path& folder_or_tar, const std::string& below = "");
+
+/// CSV: a header line or none; the column called label, class, target or y holds the class, else the
+/// last one (numbers from 0, or names, sorted). All other columns are numeric features.
+Result<Dataset> read_csv(const std::filesystem::path& file);
+
+/// NPY: features in one file, labels in another. NPZ: arrays x (or images, data) and y (or labels)
+/// in one; x_train, y_train, x_test, y_test too (`part` is "", "train" or "test").
+/// x is uint8 or float32/64 of shape (n, features), (n, h, w), (n, h, w, c) or (n, c, h, w).
+Result<Dataset> read_npy(const std::filesystem::path& features, const std::filesystem::path& labels);
+Result<Dataset> read_npz(const std::filesystem::path& file, const std::string& part = "");
+/// True when the NPZ has x_train and x_test.
+Result<bool> npz_is_split(const std::filesystem::path& file);
+
+/// LEAF JSON: a file or a folder of them; users, num_samples, user_data[u].{x, y}. Users become
+/// clients through Dataset::users.
+Result<Dataset> read_leaf(const std::filesystem::path& file_or_folder);
+
+}  // namespace sotto

@@ -1,0 +1,107 @@
+// Report -> Envelope, and the bytes of an envelope.
+//
+// Encoding, little-endian: "SOT1" | round u32 | position u64 | count u64 | symbol bytes u8 |
+// length of mechanism id u8 | mechanism id | count symbols of that many bytes, two's complement.
+// A message is as long as its header says and not a byte longer: parse() rebuilds what it read and
+// compares, so that there is one encoding for each envelope.
+#include <algorithm>
+#include <cstring>
+
+#include "sotto/stages.h"
+
+namespace sotto {
+namespace {
+
+constexpr char kMagic[4] = {'S', 'O', 'T', '1'};
+constexpr std::size_t kHeaderBytes = 4 + 4 + 8 + 8 + 1 + 1;
+constexpr std::uint64_t kMostSymbols = std::uint64_t{1} << 32;
+
+template <class T>
+void put(std::vector<std::byte>& out, T value, unsigned bytes = sizeof(T)) {
+  const auto word = static_cast<std::uint64_t>(value);
+  for (unsigned b = 0; b < bytes; ++b) out.push_back(static_cast<std::byte>(word >> (8 * b)));
+}
+
+std::uint64_t get(const std::byte* from, unsigned bytes) {
+  std::uint64_t word = 0;
+  for (unsigned b = 0; b < bytes; ++b) word |= std::to_integer<std::uint64_t>(from[b]) << (8 * b);
+  return word;
+}
+
+Symbol sign_extend(std::uint64_t word, unsigned bytes) {
+  const unsigned shift = 64 - 8 * bytes;
+  return static_cast<Symbol>(word << shift) >> shift;
+}
+
+}  // namespace
+
+std::vector<Envelope> pack(Report report, RoundId round, std::size_t split) {
+  const std::size_t total = report.symbols_.size();
+  const std::size_t piece = split == 0 ? total : split;
+  std::vector<Envelope> envelopes;
+  for (std::size_t first = 0; first < total; first += piece) {
+    Envelope envelope;
+    envelope.round_ = round;
+    envelope.mechanism_id_ = report.mechanism_id_;
+    envelope.position_ = first;
+    envelope.symbol_bytes_ = report.symbol_bytes_;
+    if (piece >= total) {
+      envelope.symbols_ = std::move(report.symbols_);
+    } else {
+      const auto begin = report.symbols_.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto count = std::min(piece, total - first);
+      envelope.symbols_.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    }
+    envelopes.push_back(std::move(envelope));
+  }
+  return envelopes;
+}
+
+std::vector<std::byte> Envelope::serialize() const {
+  std::vector<std::byte> out;
+  out.reserve(kHeaderBytes + mechanism_id_.size() + symbols_.size() * symbol_bytes_);
+  for (const char c : kMagic) out.push_back(static_cast<std::byte>(c));
+  put(out, round_);
+  put(out, position_);
+  put(out, std::uint64_t{symbols_.size()});
+  put(out, symbol_bytes_, 1);
+  put(out, mechanism_id_.size(), 1);
+  for (const char c : mechanism_id_) out.push_back(static_cast<std::byte>(c));
+  for (const Symbol symbol : symbols_) put(out, symbol, symbol_bytes_);
+  return out;
+}
+
+Result<Envelope> Envelope::parse(std::span<const std::byte> bytes) {
+  const auto bad = [](const char* what) {
+    return fail(ErrorKind::kCorrupt, std::string("envelope: ") + what);
+  };
+  if (bytes.size() < kHeaderBytes) return bad("shorter than its header");
+  if (std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) return bad("wrong magic");
+  Envelope envelope;
+  envelope.round_ = static_cast<RoundId>(get(bytes.data() + 4, 4));
+  envelope.position_ = get(bytes.data() + 8, 8);
+  const std::uint64_t count = get(bytes.data() + 16, 8);
+  envelope.symbol_bytes_ = static_cast<unsigned>(get(bytes.data() + 24, 1));
+  const std::size_t id_bytes = get(bytes.data() + 25, 1);
+  if (envelope.symbol_bytes_ < 1 || envelope.symbol_bytes_ > 8) return bad("symbol width not 1 to 8");
+  if (count == 0 || count > kMostSymbols) return bad("symbol count out of range");
+  if (envelope.position_ > kMostSymbols) return bad("position out of range");
+  if (bytes.size() != kHeaderBytes + id_bytes + count * envelope.symbol_bytes_) {
+    return bad("length does not match its header");
+  }
+  const std::byte* const id = bytes.data() + kHeaderBytes;
+  for (std::size_t i = 0; i < id_bytes; ++i) {
+    const auto c = static_cast<char>(id[i]);
+    if (c <= ' ' || c > '~') return bad("mechanism id is not printable");
+    envelope.mechanism_id_ += c;
+  }
+  envelope.symbols_.resize(count);
+  const std::byte* const first = id + id_bytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t word = get(first + i * envelope.symbol_bytes_, envelope.symbol_bytes_);
+    envelope.symbols_[i] = sign_extend(word, envelope.symbol_bytes_);
+  }
+  return envelope;
+}
+
+}  // namespace sotto
