@@ -46,8 +46,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "sotto " SOTTO_VERSION);
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
-  app.footer("Run 'sotto COMMAND --help' for options and examples.\n"
-             "Exit codes: 0 done, 1 it failed, 2 wrong usage.");
+  app.footer(
+      "Run 'sotto COMMAND --help' for options and examples.\n"
+      "Exit codes: 0 done, 1 it failed, 2 wrong usage.");
   Action action;
 #define SOTTO_COMMAND(name) add_##name(app, action);
 #include "commands.def"

@@ -28,8 +28,11 @@ Progress::Progress(std::string label, std::uint64_t total)
   if (total > 0) update(0, total);
 }
 
-Progress::~Progress() {
+Progress::~Progress() { clear(); }
+
+void Progress::clear() {
   if (visible_) std::fputs("\r\033[K", stderr);
+  visible_ = false;
 }
 
 void Progress::update(std::uint64_t done, std::uint64_t total, const std::string& note) {
@@ -43,8 +46,8 @@ void Progress::update(std::uint64_t done, std::uint64_t total, const std::string
   if (total > 0) {
     const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
     const auto filled = static_cast<std::size_t>(share * 24.0);
-    line += fmt::format(" [{}{}] {:3.0f} %", std::string(filled, '#'), std::string(24 - filled, '.'),
-                        100.0 * share);
+    line += fmt::format(" [{}{}] {:3.0f} %", std::string(filled, '#'),
+                        std::string(24 - filled, '.'), 100.0 * share);
     if (done > 0) line += ", " + duration(elapsed * (1.0 - share) / share) + " left";
   }
   if (!note.empty()) line += "  " + note;

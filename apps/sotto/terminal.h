@@ -18,6 +18,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   /// `total` may become known late; `note` stands behind the bar.
   void update(std::uint64_t done, std::uint64_t total, const std::string& note = "");
+  /// Takes the bar off the screen, before something else is printed.
+  void clear();
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -25,9 +25,7 @@ struct SampleShape {
   std::uint32_t channels = 1;
   std::uint32_t height = 1;
   std::uint32_t width = 1;
-  std::size_t size() const noexcept {
-    return std::size_t{channels} * height * width;
-  }
+  std::size_t size() const noexcept { return std::size_t{channels} * height * width; }
   bool operator==(const SampleShape&) const = default;
 };
 
@@ -59,9 +57,9 @@ struct Preprocess {
   /// repeated. Unset: the data set's own shape.
   std::optional<SampleShape> resize;
   // Augmentation, applied to training batches only.
-  std::uint32_t crop_padding = 0;   // pixels of zero padding before a random crop to the old size
-  bool flip = false;                // left-right with probability 1/2
-  float rotation_degrees = 0.0F;    // uniform in +- this angle, bilinear, zero outside
+  std::uint32_t crop_padding = 0;  // pixels of zero padding before a random crop to the old size
+  bool flip = false;               // left-right with probability 1/2
+  float rotation_degrees = 0.0F;   // uniform in +- this angle, bilinear, zero outside
   bool augments() const noexcept { return crop_padding > 0 || flip || rotation_degrees > 0.0F; }
 };
 
@@ -89,7 +87,7 @@ struct KnownSet {
   std::int32_t classes;
   std::size_t train_size;
   std::size_t test_size;
-  std::vector<float> mean;       // usual normalisation
+  std::vector<float> mean;  // usual normalisation
   std::vector<float> deviation;
   std::vector<DataFile> files;
 };
@@ -99,15 +97,15 @@ std::span<const KnownSet> known_sets();
 const KnownSet* find_known_set(std::string_view name);
 
 struct DataRequest {
-  /// A known name, or a path: an IDX, CSV, NPY/NPZ, .mat, LEAF .json, CIFAR binary file, or a folder
-  /// or tar of images. A path to train data may come with `test`; otherwise `test_fraction` of each
-  /// class is held out.
+  /// A known name, or a path: an IDX, CSV, NPY/NPZ, .mat, LEAF .json, CIFAR binary file, or a
+  /// folder or tar of images. A path to train data may come with `test`; otherwise `test_fraction`
+  /// of each class is held out.
   std::string source;
-  std::string labels;       // a second file, where the format keeps labels apart
-  std::string test;         // path of the test data
+  std::string labels;  // a second file, where the format keeps labels apart
+  std::string test;    // path of the test data
   std::string test_labels;
   double test_fraction = 0.1;
-  std::uint64_t seed = 0;   // of the embedded set and of held-out splits
+  std::uint64_t seed = 0;  // of the embedded set and of held-out splits
   /// Where known sets lie; empty: $SOTTO_DATA, then the cache folder.
   std::filesystem::path folder;
 };

@@ -42,8 +42,8 @@ class Mechanism {
   Report perturb(const Bounded& input, BitSource& bits) const;
 
   /// Writes mean_i = decode(sums_i / reports) for the coordinates first, first + 1, ...
-  virtual void decode(std::span<const std::int64_t> sums, std::uint64_t reports,
-                      std::size_t first, std::span<double> mean) const = 0;
+  virtual void decode(std::span<const std::int64_t> sums, std::uint64_t reports, std::size_t first,
+                      std::span<double> mean) const = 0;
 
  protected:
   virtual void sample(std::span<const float> input, BitSource& bits,

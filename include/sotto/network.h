@@ -22,7 +22,7 @@ enum class LayerKind { kConv, kLinear, kBatchNorm, kRelu, kMaxPool, kFlatten, kD
 
 struct Layer {
   LayerKind kind;
-  std::int64_t in = 0;       // channels or features
+  std::int64_t in = 0;  // channels or features
   std::int64_t out = 0;
   std::int64_t kernel = 0;   // convolution and pooling, square
   std::int64_t padding = 0;  // convolution

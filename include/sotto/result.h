@@ -42,16 +42,16 @@ using Result = tl::expected<T, Error>;
 // SOTTO_TRY(auto value, expression): unwraps a Result or returns its error from this function.
 #define SOTTO_CONCAT_INNER(a, b) a##b
 #define SOTTO_CONCAT(a, b) SOTTO_CONCAT_INNER(a, b)
-#define SOTTO_TRY_IMPL(temporary, declaration, expression)                        \
-  auto temporary = (expression);                                                  \
+#define SOTTO_TRY_IMPL(temporary, declaration, expression)                               \
+  auto temporary = (expression);                                                         \
   if (!temporary) return ::tl::unexpected<::sotto::Error>(std::move(temporary).error()); \
   declaration = std::move(*temporary)
 #define SOTTO_TRY(declaration, expression) \
   SOTTO_TRY_IMPL(SOTTO_CONCAT(sotto_try_, __LINE__), declaration, expression)
 
 // SOTTO_CHECK(expression): the same for Result<void>.
-#define SOTTO_CHECK(expression)                                                        \
-  do {                                                                                 \
-    if (auto sotto_check = (expression); !sotto_check)                                 \
-      return ::tl::unexpected<::sotto::Error>(std::move(sotto_check).error());         \
+#define SOTTO_CHECK(expression)                                                \
+  do {                                                                         \
+    if (auto sotto_check = (expression); !sotto_check)                         \
+      return ::tl::unexpected<::sotto::Error>(std::move(sotto_check).error()); \
   } while (false)

@@ -95,6 +95,7 @@ class Envelope {
   std::span<const Symbol> symbols() const noexcept { return symbols_; }
 
   /// Fixed width per symbol, so the size of a message tells nothing about its content.
+  std::size_t serialized_size() const noexcept;
   std::vector<std::byte> serialize() const;
   /// Rejects anything that serialize() would not have written, byte for byte.
   static Result<Envelope> parse(std::span<const std::byte> bytes);

@@ -45,8 +45,8 @@ class Trainer {
   virtual Result<void> load(std::span<const float> weights) = 0;
   virtual Result<void> store(std::span<float> weights) const = 0;
 
-  /// Trains from the loaded weights on the samples `indices`, with a fresh optimizer. `bits` decides
-  /// the order of samples, augmentation and dropout.
+  /// Trains from the loaded weights on the samples `indices`, with a fresh optimizer. `bits`
+  /// decides the order of samples, augmentation and dropout.
   virtual Result<void> train(const Dataset& data, std::span<const std::uint32_t> indices,
                              const Preprocess& preprocess, const TrainOptions& options,
                              BitSource bits) = 0;
@@ -79,12 +79,11 @@ class TrainerFactory {
   virtual Result<void> save(std::span<const float> weights,
                             const std::filesystem::path& path) const = 0;
   virtual std::string device() const = 0;
+  /// "LibTorch 1.13.1, CPU": for run records.
+  virtual std::string version() const = 0;
 };
 
 /// The trainer on LibTorch.
 Result<std::shared_ptr<const TrainerFactory>> make_torch_factory(const TrainerRequest& request);
-
-/// "LibTorch 1.13.1, CPU" for run records.
-std::string trainer_version();
 
 }  // namespace sotto

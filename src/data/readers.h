@@ -26,22 +26,25 @@ Result<Dataset> read_idx(const std::filesystem::path& images, const std::filesys
 /// with data_batch_*.bin (train) and test_batch.bin (test).
 Result<Dataset> read_cifar(const std::vector<std::filesystem::path>& batches);
 
-/// SVHN "cropped digits" .mat (MATLAB 5, compressed or not): X is 32x32x3xN, y is Nx1 with 10 for 0.
+/// SVHN "cropped digits" .mat (MATLAB 5, compressed or not): X is 32x32x3xN, y is Nx1 with 10 for
+/// 0.
 Result<Dataset> read_svhn(const std::filesystem::path& file);
 
 /// A folder, .tar or .tar.gz with one folder for each class, JPEG and PNG files inside. Class order
 /// is the alphabetical order of the folder names. `below` selects a subfolder ("train"), or "".
 /// All images must have one size; grey stays one channel when every image is grey.
-Result<Dataset> read_images(const std::filesystem::path& folder_or_tar, const std::string& below = "");
+Result<Dataset> read_images(const std::filesystem::path& folder_or_tar,
+                            const std::string& below = "");
 
-/// CSV: a header line or none; the column called label, class, target or y holds the class, else the
-/// last one (numbers from 0, or names, sorted). All other columns are numeric features.
+/// CSV: a header line or none; the column called label, class, target or y holds the class, else
+/// the last one (numbers from 0, or names, sorted). All other columns are numeric features.
 Result<Dataset> read_csv(const std::filesystem::path& file);
 
 /// NPY: features in one file, labels in another. NPZ: arrays x (or images, data) and y (or labels)
 /// in one; x_train, y_train, x_test, y_test too (`part` is "", "train" or "test").
 /// x is uint8 or float32/64 of shape (n, features), (n, h, w), (n, h, w, c) or (n, c, h, w).
-Result<Dataset> read_npy(const std::filesystem::path& features, const std::filesystem::path& labels);
+Result<Dataset> read_npy(const std::filesystem::path& features,
+                         const std::filesystem::path& labels);
 Result<Dataset> read_npz(const std::filesystem::path& file, const std::string& part = "");
 /// True when the NPZ has x_train and x_test.
 Result<bool> npz_is_split(const std::filesystem::path& file);

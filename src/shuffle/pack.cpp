@@ -57,9 +57,13 @@ std::vector<Envelope> pack(Report report, RoundId round, std::size_t split) {
   return envelopes;
 }
 
+std::size_t Envelope::serialized_size() const noexcept {
+  return kHeaderBytes + mechanism_id_.size() + symbols_.size() * symbol_bytes_;
+}
+
 std::vector<std::byte> Envelope::serialize() const {
   std::vector<std::byte> out;
-  out.reserve(kHeaderBytes + mechanism_id_.size() + symbols_.size() * symbol_bytes_);
+  out.reserve(serialized_size());
   for (const char c : kMagic) out.push_back(static_cast<std::byte>(c));
   put(out, round_);
   put(out, position_);
@@ -83,7 +87,8 @@ Result<Envelope> Envelope::parse(std::span<const std::byte> bytes) {
   const std::uint64_t count = get(bytes.data() + 16, 8);
   envelope.symbol_bytes_ = static_cast<unsigned>(get(bytes.data() + 24, 1));
   const std::size_t id_bytes = get(bytes.data() + 25, 1);
-  if (envelope.symbol_bytes_ < 1 || envelope.symbol_bytes_ > 8) return bad("symbol width not 1 to 8");
+  if (envelope.symbol_bytes_ < 1 || envelope.symbol_bytes_ > 8)
+    return bad("symbol width not 1 to 8");
   if (count == 0 || count > kMostSymbols) return bad("symbol count out of range");
   if (envelope.position_ > kMostSymbols) return bad("position out of range");
   if (bytes.size() != kHeaderBytes + id_bytes + count * envelope.symbol_bytes_) {

@@ -1,0 +1,144 @@
+#include "bench_train.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "federation/local_transport.h"
+#include "federation/round.h"
+#include "sotto/network.h"
+#include "train/plain_loop.h"
+
+namespace sotto::cli {
+namespace {
+
+/// Noise of the right shape: what is in the pixels does not change how long a step takes.
+Dataset noise(SampleShape shape, std::int32_t classes, std::size_t size) {
+  Dataset data;
+  data.shape = shape;
+  data.classes = classes;
+  BitSource bits = BitSource::from_seed(0, "bench");
+  std::vector<std::uint8_t> pixels(size * shape.size());
+  bits.fill(std::as_writable_bytes(std::span(pixels)));
+  data.values = std::move(pixels);
+  for (std::size_t i = 0; i < size; ++i) {
+    data.labels.push_back(
+        static_cast<std::int32_t>(bits.below(static_cast<std::uint64_t>(classes))));
+  }
+  return data;
+}
+
+struct RoundTime {
+  double seconds = 0.0;
+  double overhead = 0.0;
+};
+
+Result<RoundTime> time_round(LocalTransport& transport, const RoundPlan& plan,
+                             std::span<const float> model) {
+  transport.take_times();
+  const Stopwatch clock;
+  SOTTO_TRY(const CollectedRound collected, collect_round(transport, plan, model));
+  RoundTime time;
+  time.seconds = clock.seconds();
+  const LocalTransport::Times times = transport.take_times();
+  const double engine = times.engine + collected.merge_seconds;
+  time.overhead = engine / (times.train + engine);
+  return time;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+std::vector<TrainBench> default_train_benches() {
+  return {{"srr-mnist", 10}, {"srr-mnist", 16}, {"srr-mnist", 64},
+          {"mlp(200)", 10},  {"linear", 16},    {"ldp-fed", 64},
+          {"ldpfl-cnn", 64}, {"srr-cifar", 64}, {"srr-medical", 16}};
+}
+
+Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, double seconds) {
+  SampleShape input{1, 28, 28};
+  std::int64_t classes = 10;
+  for (const NetworkInfo& info : networks()) {
+    if (info.name == bench.model) {
+      input = info.input;
+      classes = info.classes;
+    }
+  }
+  TrainerRequest request;
+  SOTTO_TRY(request.network, find_network(bench.model, input, classes));
+  request.input = input;
+  request.classes = classes;
+  SOTTO_TRY(const auto factory, make_torch_factory(request));
+  Preprocess preprocess;
+  preprocess.mean = {0.5F};
+  preprocess.deviation = {0.5F};
+  TrainOptions options;
+  options.learning_rate = 0.01;
+  options.momentum = 0.5;
+  options.batch_size = bench.batch_size;
+
+  // As many batches for each client as make one round on one thread last `seconds`.
+  const std::size_t clients = std::size_t{4} * threads;
+  const Dataset probe =
+      noise(input, static_cast<std::int32_t>(classes), std::size_t{2} * bench.batch_size);
+  std::vector<std::uint32_t> order(probe.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+  SOTTO_TRY(const auto probe_loop, make_plain_loop(request.network, probe, preprocess, options));
+  SOTTO_CHECK(probe_loop->run(order));
+  SOTTO_TRY(const double two_batches, probe_loop->run(order));
+  const double batches = seconds / (two_batches / 2.0) / static_cast<double>(clients);
+  const std::size_t per_client =
+      bench.batch_size * static_cast<std::size_t>(std::clamp(batches, 1.0, 200.0));
+
+  const Dataset data = noise(input, static_cast<std::int32_t>(classes), clients * per_client);
+  SOTTO_TRY(const Partition partition, make_partition(data, "iid", clients, 0));
+  order.clear();
+  for (std::size_t c = 0; c < clients; ++c) {
+    order.insert(order.end(), partition.client(c).begin(), partition.client(c).end());
+  }
+  SOTTO_TRY(const auto plain, make_plain_loop(request.network, data, preprocess, options));
+
+  Domain domain;
+  domain.layout = std::make_shared<const Layout>(factory->layout());
+  domain.ranges.resize(domain.layout->tensors().size());
+  RoundPlan plan;
+  plan.round = 1;
+  for (std::size_t c = 0; c < clients; ++c) plan.clients.push_back(static_cast<std::uint32_t>(c));
+  SOTTO_TRY(std::shared_ptr<const Mechanism> mechanism, make_mechanism("none", std::move(domain)));
+  plan.mechanism = std::move(mechanism);
+  const std::vector<float> model = factory->initial_weights(0);
+  const LocalClients local{&data, &partition, preprocess, options, 0};
+  SOTTO_TRY(const auto one, LocalTransport::make(local, factory, 1));
+  SOTTO_TRY(const auto many, LocalTransport::make(local, factory, threads));
+
+  constexpr int kTurns = 5;
+  std::vector<double> plain_seconds;
+  std::vector<double> one_seconds;
+  std::vector<double> many_seconds;
+  std::vector<double> overheads;
+  for (int turn = 0; turn <= kTurns; ++turn) {
+    SOTTO_TRY(const double plain_time, plain->run(order));
+    SOTTO_TRY(const RoundTime one_time, time_round(*one, plan, model));
+    SOTTO_TRY(const RoundTime many_time, time_round(*many, plan, model));
+    if (turn == 0) continue;  // caches and kernels warm up
+    plain_seconds.push_back(plain_time);
+    one_seconds.push_back(one_time.seconds);
+    many_seconds.push_back(many_time.seconds);
+    overheads.push_back(many_time.overhead);
+  }
+  const auto samples = static_cast<double>(order.size());
+  TrainBenchResult result;
+  result.what = bench;
+  result.parameters = factory->layout().parameter_count();
+  result.threads = threads;
+  result.plain_samples_per_second = samples / median(plain_seconds);
+  result.one_thread_samples_per_second = samples / median(one_seconds);
+  result.samples_per_second = samples / median(many_seconds);
+  result.engine_overhead = median(overheads);
+  return result;
+}
+
+}  // namespace sotto::cli

@@ -1,0 +1,36 @@
+// Measures local training: plain LibTorch loop, federated round on one thread and on several, in
+// turns, so that a busy machine slows all of them alike.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sotto/result.h"
+
+namespace sotto::cli {
+
+struct TrainBench {
+  std::string model;
+  unsigned batch_size = 16;
+};
+
+struct TrainBenchResult {
+  TrainBench what;
+  std::size_t parameters = 0;
+  unsigned threads = 0;
+  double plain_samples_per_second = 0.0;       // plain loop, one thread
+  double one_thread_samples_per_second = 0.0;  // federated round, one thread
+  double samples_per_second = 0.0;             // federated round, `threads` threads
+  double engine_overhead = 0.0;                // share of CPU time outside local training
+  double one_thread_ratio() const {
+    return one_thread_samples_per_second / plain_samples_per_second;
+  }
+  double ratio() const { return samples_per_second / plain_samples_per_second; }
+};
+
+/// The pairs that are measured by default.
+std::vector<TrainBench> default_train_benches();
+
+Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, double seconds);
+
+}  // namespace sotto::cli

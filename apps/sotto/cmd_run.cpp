@@ -1,0 +1,135 @@
+// sotto run RECIPE.toml: a federated training, from recipe to model.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "run_shown.h"
+#include "terminal.h"
+
+namespace sotto::cli {
+namespace {
+
+struct Arguments {
+  std::string recipe;
+  std::vector<std::string> settings;
+  std::string out;
+  std::string data;
+  std::string device;
+  unsigned threads = 0;
+  std::int64_t seed = -1;
+  bool json = false;
+  bool resume = false;
+  bool replace = false;
+  bool keys = false;
+};
+
+/// runs/NAME-1, or the first number that is free.
+std::filesystem::path free_folder(const std::string& name) {
+  for (int number = 1;; ++number) {
+    std::filesystem::path path =
+        std::filesystem::path("runs") / (name + '-' + std::to_string(number));
+    if (!std::filesystem::exists(path)) return path;
+  }
+}
+
+int print_keys() {
+  Table table({"key", "preset", "valid", "meaning"});
+  for (const RecipeKey& key : recipe_keys()) {
+    table.add({key.key, key.preset, key.valid, key.meaning});
+  }
+  fmt::print("{}", table.text());
+  return 0;
+}
+
+void print_summary(const RunResult& result, const std::filesystem::path& out) {
+  const RoundMetrics* const last = result.last_evaluated();
+  const RoundMetrics* const best = result.best();
+  fmt::print("\n{} rounds in {} (stopped by {}): final accuracy {}, best {} in round {}\n",
+             result.rounds.size(), duration(result.total_seconds), result.stopped,
+             last ? percent(last->accuracy) : "-", best ? percent(best->accuracy) : "-",
+             best ? best->round : 0);
+  for (const nlohmann::json& claim : result.record->at("privacy").at("claims")) {
+    const nlohmann::json& epsilon = claim.at("epsilon");
+    fmt::print("privacy, {}: epsilon {} ({})\n", claim.at("scope").get<std::string>(),
+               epsilon.is_null() ? "infinite" : epsilon.dump(),
+               claim.at("theorem").get<std::string>());
+  }
+  fmt::print("files in {}: run.json, metrics.jsonl, model.pt, checkpoint.sotto\n", out.string());
+  fmt::print("see them with: sotto report {}\n", out.string());
+}
+
+Result<int> run_command(const Arguments& arguments) {
+  if (arguments.keys) return print_keys();
+  if (arguments.recipe.empty()) {
+    return fail(ErrorKind::kUsage, "run: a recipe is needed: sotto run RECIPE.toml");
+  }
+  std::vector<std::string> settings = arguments.settings;
+  if (arguments.seed >= 0) settings.push_back("federation.seed=" + std::to_string(arguments.seed));
+  if (!arguments.device.empty()) settings.push_back("train.device=\"" + arguments.device + '"');
+
+  ShownRun run;
+  SOTTO_TRY(run.recipe, load_recipe(arguments.recipe, settings));
+  if (arguments.resume && arguments.out.empty()) {
+    return fail(ErrorKind::kUsage, "--resume needs --out DIR, the folder of the run to go on with");
+  }
+  const std::filesystem::path out = arguments.out.empty() ? free_folder(run.recipe.output.name)
+                                                          : std::filesystem::path(arguments.out);
+  run.options.out = out;
+  run.options.threads = arguments.threads;
+  run.options.data_folder = arguments.data;
+  run.options.resume = arguments.resume;
+  run.options.replace = arguments.replace;
+  run.print_rounds = !arguments.json;
+  SOTTO_TRY(const RunResult result, run_shown(std::move(run)));
+
+  if (arguments.json) {
+    nlohmann::json json = *result.record;
+    json["out"] = out.string();
+    json["rounds"] = nlohmann::json::array();
+    for (const RoundMetrics& metrics : result.rounds) json["rounds"].push_back(metrics.to_json());
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    print_summary(result, out);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Action& action) {
+  CLI::App* const sub = app.add_subcommand("run", "Train a model as a recipe says");
+  auto arguments = std::make_shared<Arguments>();
+  sub->add_option("recipe", arguments->recipe, "recipe file (TOML)")->type_name("RECIPE.toml");
+  sub->add_option("--set", arguments->settings, "override a key: --set train.lr=0.05 (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  sub->add_option("--out", arguments->out, "folder for the results; default runs/NAME-1, -2, ...")
+      ->type_name("DIR");
+  sub->add_option("--data", arguments->data,
+                  "folder with data sets; default $SOTTO_DATA, then the cache")
+      ->type_name("DIR");
+  sub->add_option("--threads", arguments->threads,
+                  "clients trained side by side; default all cores")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 4096U));
+  sub->add_option("--seed", arguments->seed, "same as --set federation.seed=N")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("--device", arguments->device, "cpu, cuda or cuda:N")->type_name("DEVICE");
+  sub->add_flag("--resume", arguments->resume, "go on with the run in --out");
+  sub->add_flag("--replace", arguments->replace, "start over where --out already holds a run");
+  sub->add_flag("--json", arguments->json, "print the result as JSON (final, rounds, privacy)");
+  sub->add_flag("--keys", arguments->keys, "list every key a recipe can have, and stop");
+  sub->footer(
+      "The same recipe and seed give the same model, bit for bit, on any number of threads and\n"
+      "after kill -9 and --resume.\n\n"
+      "Examples:\n"
+      "  sotto run recipes/embedded.toml\n"
+      "  sotto run recipes/srr-mnist.toml --data ~/data --set federation.rounds=3 --out runs/try\n"
+      "  sotto run recipes/srr-mnist.toml --out runs/try --resume\n"
+      "  sotto run recipes/embedded.toml --json | jq .final.accuracy");
+  sub->callback([&action, arguments] { action = [arguments] { return run_command(*arguments); }; });
+}
+
+}  // namespace sotto::cli

@@ -1,0 +1,94 @@
+// A recipe: everything that decides a run's result, read strictly from TOML.
+//
+// An unknown key, a wrong type or an impossible value is an error with file, line and the nearest
+// valid key. The same table of keys drives reading, --set, the record in run.json and the list in
+// docs/recipes.md.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sotto/result.h"
+
+namespace sotto {
+
+struct Recipe {
+  struct Data {
+    std::string name;
+    std::string labels;
+    std::string test;
+    std::string test_labels;
+    double test_fraction = 0.1;
+    std::string partition = "stratified";
+    bool normalize = true;
+    std::vector<double> mean;
+    std::vector<double> deviation;
+    std::vector<std::int64_t> resize;  // channels, height, width
+    std::int64_t crop_padding = 0;
+    bool flip = false;
+    double rotation = 0.0;
+  } data;
+
+  struct Model {
+    std::string name;
+    std::string file;
+  } model;
+
+  struct Train {
+    std::string optimizer = "sgd";
+    double lr = 0.1;
+    double momentum = 0.0;
+    double weight_decay = 0.0;
+    std::int64_t batch_size = 16;
+    std::int64_t epochs = 1;
+    std::string device = "cpu";
+  } train;
+
+  struct Federation {
+    std::int64_t clients = 100;
+    double fraction = 1.0;
+    std::int64_t k = 0;  // clients a round; 0: by fraction
+    std::int64_t rounds = 10;
+    std::int64_t patience = 0;  // evaluations without improvement before stopping; 0: never
+    std::int64_t evaluate_every = 1;
+    std::int64_t seed = 1;
+  } federation;
+
+  struct Privacy {
+    std::string mechanism = "none";
+  } privacy;
+
+  struct Output {
+    std::string name;
+    std::int64_t checkpoint_every = 1;
+  } output;
+
+  std::string file;  // where it was read from
+
+  /// By section, every key, defaults included.
+  nlohmann::json to_json() const;
+  /// Of all keys that decide the model a given number of rounds yields (not rounds, patience,
+  /// evaluate_every, output): a run may be resumed by a recipe with the same fingerprint only.
+  std::string fingerprint() const;
+};
+
+struct RecipeKey {
+  std::string key;     // "train.lr"
+  std::string valid;   // "a number in (0, 1000]"
+  std::string preset;  // "0.1"
+  std::string meaning;
+};
+std::vector<RecipeKey> recipe_keys();
+
+/// `overrides` are "section.key=value" as --set takes them; a value is TOML, or a bare word.
+Result<Recipe> load_recipe(const std::filesystem::path& file,
+                           std::span<const std::string> overrides = {});
+/// `place` stands for the file name in errors.
+Result<Recipe> parse_recipe(std::string_view text, const std::string& place,
+                            std::span<const std::string> overrides = {});
+
+}  // namespace sotto

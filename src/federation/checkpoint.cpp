@@ -1,0 +1,137 @@
+#include "federation/checkpoint.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/sha256.h"
+
+namespace sotto {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "files are little-endian");
+
+constexpr char kMagic[8] = {'S', 'O', 'T', 'T', 'O', 'C', 'K', '1'};
+constexpr std::size_t kHashBytes = 64;
+constexpr std::size_t kFixedBytes = sizeof kMagic + sizeof(std::uint64_t) + kHashBytes;
+
+void append(std::vector<std::byte>& out, std::span<const std::byte> bytes) {
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
+std::optional<double> optional_number(const nlohmann::json& value) {
+  if (value.is_null()) return std::nullopt;
+  return value.get<double>();
+}
+
+}  // namespace
+
+nlohmann::json RoundMetrics::to_json() const {
+  nlohmann::json json = {{"round", round},
+                         {"clients", clients},
+                         {"reports", reports},
+                         {"bytes_up", bytes_up},
+                         {"accuracy", nullptr},
+                         {"loss", nullptr},
+                         {"round_seconds", round_seconds},
+                         {"train_seconds", train_seconds},
+                         {"evaluate_seconds", evaluate_seconds},
+                         {"train_cpu_seconds", train_cpu_seconds},
+                         {"engine_cpu_seconds", engine_cpu_seconds}};
+  if (accuracy) json["accuracy"] = *accuracy;
+  if (loss && std::isfinite(*loss)) json["loss"] = *loss;
+  return json;
+}
+
+RoundMetrics metrics_from_json(const nlohmann::json& json) {
+  RoundMetrics metrics;
+  metrics.round = json.at("round").get<RoundId>();
+  metrics.clients = json.at("clients").get<std::uint64_t>();
+  metrics.reports = json.at("reports").get<std::uint64_t>();
+  metrics.bytes_up = json.at("bytes_up").get<std::uint64_t>();
+  metrics.accuracy = optional_number(json.at("accuracy"));
+  metrics.loss = optional_number(json.at("loss"));
+  metrics.round_seconds = json.at("round_seconds").get<double>();
+  metrics.train_seconds = json.at("train_seconds").get<double>();
+  metrics.evaluate_seconds = json.at("evaluate_seconds").get<double>();
+  metrics.train_cpu_seconds = json.at("train_cpu_seconds").get<double>();
+  metrics.engine_cpu_seconds = json.at("engine_cpu_seconds").get<double>();
+  return metrics;
+}
+
+Result<void> write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {
+  nlohmann::json header = {{"recipe", checkpoint.recipe},
+                           {"layout", checkpoint.layout},
+                           {"weights", checkpoint.weights.size()},
+                           {"rounds", nlohmann::json::array()}};
+  for (const RoundMetrics& metrics : checkpoint.rounds)
+    header["rounds"].push_back(metrics.to_json());
+  const std::string text = header.dump();
+  const std::uint64_t length = text.size();
+
+  std::vector<std::byte> bytes;
+  bytes.reserve(kFixedBytes + text.size() + checkpoint.weights.size() * sizeof(float));
+  append(bytes, std::as_bytes(std::span(kMagic)));
+  append(bytes, std::as_bytes(std::span(&length, 1)));
+  append(bytes, std::as_bytes(std::span(text)));
+  append(bytes, std::as_bytes(std::span(checkpoint.weights)));
+  const std::string hash = sha256_hex(bytes);
+  append(bytes, std::as_bytes(std::span(hash)));
+  return write_file_atomically(path, bytes);
+}
+
+Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes, const std::string& place) {
+  const auto bad = [&](const std::string& what) {
+    return fail(ErrorKind::kCorrupt, place + ": " + what);
+  };
+  if (bytes.size() < kFixedBytes || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
+    return bad("not a checkpoint of Sotto's");
+  }
+  const std::size_t hashed = bytes.size() - kHashBytes;
+  const std::string_view written(reinterpret_cast<const char*>(bytes.data() + hashed), kHashBytes);
+  if (sha256_hex(bytes.first(hashed)) != written) {
+    return bad("damaged or truncated: its SHA-256 does not match");
+  }
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data() + sizeof kMagic, sizeof length);
+  const std::size_t header_start = sizeof kMagic + sizeof length;
+  if (length > hashed - header_start) return bad("its header is longer than the file");
+  const auto* const text = reinterpret_cast<const char*>(bytes.data() + header_start);
+  const nlohmann::json header = nlohmann::json::parse(text, text + length, nullptr, false);
+
+  Checkpoint checkpoint;
+  const std::size_t weight_bytes = hashed - header_start - length;
+  try {
+    checkpoint.recipe = header.at("recipe").get<std::string>();
+    checkpoint.layout = header.at("layout").get<std::string>();
+    if (header.at("weights").get<std::uint64_t>() * sizeof(float) != weight_bytes) {
+      return bad("has " + std::to_string(weight_bytes) +
+                 " bytes of weights, not what its header says");
+    }
+    for (const nlohmann::json& round : header.at("rounds")) {
+      checkpoint.rounds.push_back(metrics_from_json(round));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return bad(std::string("bad header: ") + error.what());
+  }
+  for (std::size_t i = 0; i < checkpoint.rounds.size(); ++i) {
+    if (checkpoint.rounds[i].round != i + 1) return bad("its rounds are not 1, 2, 3, ...");
+  }
+  checkpoint.weights.resize(weight_bytes / sizeof(float));
+  std::memcpy(checkpoint.weights.data(), bytes.data() + header_start + length, weight_bytes);
+  for (std::size_t i = 0; i < checkpoint.weights.size(); ++i) {
+    if (!std::isfinite(checkpoint.weights[i])) {
+      return bad("weight " + std::to_string(i) + " is not a finite number");
+    }
+  }
+  return checkpoint;
+}
+
+Result<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
+  SOTTO_TRY(const auto bytes, read_file(path));
+  return parse_checkpoint(bytes, path.string());
+}
+
+}  // namespace sotto

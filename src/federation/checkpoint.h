@@ -1,0 +1,30 @@
+// A run's state between two rounds, in one file that is replaced atomically.
+//
+// "SOTTOCK1" | u64 length of the header | header (JSON: recipe fingerprint, layout fingerprint,
+// rounds so far) | weights as little-endian float32 | SHA-256 of all before it, 64 hex digits.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sotto/federation.h"
+
+namespace sotto {
+
+struct Checkpoint {
+  std::string recipe;  // fingerprint
+  std::string layout;  // fingerprint
+  std::vector<RoundMetrics> rounds;
+  std::vector<float> weights;
+};
+
+Result<void> write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
+
+/// Checks everything: length, hash, header, and that every weight is finite.
+Result<Checkpoint> read_checkpoint(const std::filesystem::path& path);
+Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes, const std::string& place);
+
+RoundMetrics metrics_from_json(const nlohmann::json& json);
+
+}  // namespace sotto

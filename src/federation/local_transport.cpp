@@ -1,0 +1,72 @@
+#include "federation/local_transport.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/parallel.h"
+
+namespace sotto {
+Result<std::unique_ptr<LocalTransport>> LocalTransport::make(
+    LocalClients clients, std::shared_ptr<const TrainerFactory> factory, unsigned threads) {
+  std::unique_ptr<LocalTransport> transport(
+      new LocalTransport(std::move(clients), std::move(factory)));
+  transport->layout_ = std::make_shared<const Layout>(transport->factory_->layout());
+  const unsigned lanes = std::clamp(threads, 1U, transport->factory_->parallelism());
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    SOTTO_TRY(auto trainer, transport->factory_->make());
+    transport->lanes_.push_back({std::move(trainer), {}, {}});
+  }
+  return transport;
+}
+
+Result<void> LocalTransport::collect(const RoundPlan& plan, std::span<const float> model,
+                                     std::span<const EnvelopeSink> sinks) {
+  std::mutex mutex;
+  std::uint64_t done = 0;
+  return parallel_for(
+      lanes(), plan.clients.size(), [&](unsigned lane, std::size_t i) -> Result<void> {
+        SOTTO_CHECK(run_client(lanes_[lane], plan, plan.clients[i], model, sinks[lane]));
+        const std::scoped_lock lock(mutex);
+        ++done;
+        if (on_client) on_client(done, plan.clients.size());
+        return {};
+      });
+}
+
+Result<void> LocalTransport::run_client(Lane& lane, const RoundPlan& plan, std::uint32_t client,
+                                        std::span<const float> model, const EnvelopeSink& sink) {
+  const Stopwatch whole;
+  SOTTO_CHECK(lane.trainer->load(model));
+
+  const Stopwatch training;
+  SOTTO_CHECK(lane.trainer->train(
+      *clients_.data, clients_.partition->client(client), clients_.preprocess, clients_.options,
+      BitSource::from_seed(clients_.seed, "train", {plan.round, client})));
+  const double train_seconds = training.seconds();
+
+  std::vector<float> weights = std::move(lane.weights);
+  weights.resize(layout_->size());
+  SOTTO_CHECK(lane.trainer->store(weights));
+  Bounded bounded = bound(Update(layout_, std::move(weights)), plan.mechanism->domain());
+  BitSource bits = BitSource::from_seed(clients_.seed, "perturb", {plan.round, client});
+  Report report = plan.mechanism->perturb(bounded, bits);
+  lane.weights = std::move(bounded).take();
+  for (const Envelope& envelope : pack(std::move(report), plan.round)) SOTTO_CHECK(sink(envelope));
+
+  lane.times.train += train_seconds;
+  lane.times.engine += whole.seconds() - train_seconds;
+  return {};
+}
+
+LocalTransport::Times LocalTransport::take_times() {
+  Times sum;
+  for (Lane& lane : lanes_) {
+    sum.train += lane.times.train;
+    sum.engine += lane.times.engine;
+    lane.times = {};
+  }
+  return sum;
+}
+
+}  // namespace sotto

@@ -1,0 +1,206 @@
+#include "federation/recipe_keys.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sotto/mechanism.h"
+
+namespace sotto {
+namespace {
+
+constexpr bool kDecidesModel = true;
+constexpr bool kOnlyRun = false;
+
+std::string shown(double value) {
+  std::string text = nlohmann::json(value).dump();
+  return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
+}
+
+template <class Get>
+KeyBinding text(std::string key, Get get, bool decides, std::string meaning,
+                std::vector<std::string> choices = {}) {
+  std::string valid = "text";
+  if (!choices.empty()) {
+    valid = "one of";
+    for (const std::string& choice : choices) valid += " \"" + choice + '"';
+  }
+  const auto read = [get, choices](const toml::node& node, Recipe& recipe) {
+    const auto value = node.value_exact<std::string>();
+    if (!value) return false;
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), *value) == choices.end()) {
+      return false;
+    }
+    get(recipe) = *value;
+    return true;
+  };
+  return {
+      std::move(key), valid, std::move(meaning),
+      decides,        read,  [get](const Recipe& recipe) { return nlohmann::json(get(recipe)); }};
+}
+
+template <class Get>
+KeyBinding boolean(std::string key, Get get, bool decides, std::string meaning) {
+  const auto read = [get](const toml::node& node, Recipe& recipe) {
+    const auto value = node.value_exact<bool>();
+    if (value) get(recipe) = *value;
+    return value.has_value();
+  };
+  return {std::move(key),
+          "true or false",
+          std::move(meaning),
+          decides,
+          read,
+          [get](const Recipe& recipe) { return nlohmann::json(get(recipe)); }};
+}
+
+template <class Get>
+KeyBinding whole(std::string key, Get get, std::int64_t low, std::int64_t high, bool decides,
+                 std::string meaning) {
+  const auto read = [get, low, high](const toml::node& node, Recipe& recipe) {
+    const auto value = node.value_exact<std::int64_t>();
+    if (!value || *value < low || *value > high) return false;
+    get(recipe) = *value;
+    return true;
+  };
+  const std::string valid =
+      "a whole number in [" + std::to_string(low) + ", " + std::to_string(high) + "]";
+  return {
+      std::move(key), valid, std::move(meaning),
+      decides,        read,  [get](const Recipe& recipe) { return nlohmann::json(get(recipe)); }};
+}
+
+enum class Low { kOpen, kClosed };
+
+template <class Get>
+KeyBinding real(std::string key, Get get, Low end, double low, double high, bool decides,
+                std::string meaning) {
+  const auto read = [get, end, low, high](const toml::node& node, Recipe& recipe) {
+    const auto value = node.is_number() ? node.value<double>() : std::nullopt;
+    if (!value || !std::isfinite(*value) || *value > high) return false;
+    if (end == Low::kOpen ? *value <= low : *value < low) return false;
+    get(recipe) = *value;
+    return true;
+  };
+  const std::string valid = std::string("a number in ") + (end == Low::kOpen ? "(" : "[") +
+                            shown(low) + ", " + shown(high) + "]";
+  return {
+      std::move(key), valid, std::move(meaning),
+      decides,        read,  [get](const Recipe& recipe) { return nlohmann::json(get(recipe)); }};
+}
+
+template <class T, class Get>
+KeyBinding list(std::string key, Get get, std::string valid, std::function<bool(T)> accepts,
+                std::vector<std::size_t> sizes, bool decides, std::string meaning) {
+  const auto read = [get, accepts, sizes](const toml::node& node, Recipe& recipe) {
+    const toml::array* const array = node.as_array();
+    if (array == nullptr) return false;
+    std::vector<T> values;
+    for (const toml::node& item : *array) {
+      const auto value = item.is_number() ? item.value<T>() : std::nullopt;
+      if (!value || !accepts(*value)) return false;
+      values.push_back(*value);
+    }
+    if (std::find(sizes.begin(), sizes.end(), values.size()) == sizes.end()) return false;
+    get(recipe) = values;
+    return true;
+  };
+  return {std::move(key),
+          std::move(valid),
+          std::move(meaning),
+          decides,
+          read,
+          [get](const Recipe& recipe) { return nlohmann::json(get(recipe)); }};
+}
+
+std::vector<std::string> mechanism_names() {
+  std::vector<std::string> names;
+  for (const MechanismInfo& info : mechanisms()) names.emplace_back(info.name);
+  return names;
+}
+
+#define AT(member) \
+  [](auto& recipe) -> auto& { return recipe.member; }
+
+std::vector<KeyBinding> make_bindings() {
+  constexpr std::int64_t kMany = 100'000'000;
+  const auto positive = [](double value) { return std::isfinite(value) && value > 0.0; };
+  const auto finite = [](double value) { return std::isfinite(value); };
+  const auto extent = [](std::int64_t value) { return value >= 1 && value <= 100'000; };
+  return {
+      text("data.name", AT(data.name), kDecidesModel,
+           "a known set (`sotto data list`) or the path of a file or folder"),
+      text("data.labels", AT(data.labels), kDecidesModel,
+           "label file, for formats that keep labels apart (IDX, NPY)"),
+      text("data.test", AT(data.test), kDecidesModel, "path of the test data"),
+      text("data.test_labels", AT(data.test_labels), kDecidesModel, "label file of the test data"),
+      real("data.test_fraction", AT(data.test_fraction), Low::kOpen, 0.0, 0.9, kDecidesModel,
+           "share of each class held out for testing where there is no test data"),
+      text("data.partition", AT(data.partition), kDecidesModel,
+           "how samples are cut over clients: iid, stratified, dirichlet(ALPHA), shards(K), users"),
+      boolean("data.normalize", AT(data.normalize), kDecidesModel,
+              "subtract mean, divide by deviation (a known set's own unless given)"),
+      list<double>("data.mean", AT(data.mean), "a list of 1 or 3 numbers", finite, {0, 1, 3},
+                   kDecidesModel, "mean for each channel, after scaling bytes to [0, 1]"),
+      list<double>("data.deviation", AT(data.deviation), "a list of 1 or 3 positive numbers",
+                   positive, {0, 1, 3}, kDecidesModel, "standard deviation for each channel"),
+      list<std::int64_t>("data.resize", AT(data.resize),
+                         "[channels, height, width], each in [1, 100000]", extent, {0, 3},
+                         kDecidesModel, "shape that the network is given; images are enlarged"),
+      whole("data.crop_padding", AT(data.crop_padding), 0, 1000, kDecidesModel,
+            "augmentation: random crop after padding with so many pixels"),
+      boolean("data.flip", AT(data.flip), kDecidesModel, "augmentation: random left-right flip"),
+      real("data.rotation", AT(data.rotation), Low::kClosed, 0.0, 180.0, kDecidesModel,
+           "augmentation: random rotation up to so many degrees"),
+
+      text("model.name", AT(model.name), kDecidesModel, "a network (`sotto models`)"),
+      text("model.file", AT(model.file), kDecidesModel, "a TorchScript file instead"),
+
+      text("train.optimizer", AT(train.optimizer), kDecidesModel, "local optimizer",
+           {"sgd", "adam", "rmsprop"}),
+      real("train.lr", AT(train.lr), Low::kOpen, 0.0, 1000.0, kDecidesModel, "learning rate"),
+      real("train.momentum", AT(train.momentum), Low::kClosed, 0.0, 0.999, kDecidesModel,
+           "momentum of sgd"),
+      real("train.weight_decay", AT(train.weight_decay), Low::kClosed, 0.0, 10.0, kDecidesModel,
+           "L2 penalty, added to the gradient"),
+      whole("train.batch_size", AT(train.batch_size), 1, 1'000'000, kDecidesModel,
+            "samples a step"),
+      whole("train.epochs", AT(train.epochs), 1, 100'000, kDecidesModel,
+            "passes over a client's data in one round"),
+      text("train.device", AT(train.device), kOnlyRun, "cpu, cuda or cuda:N"),
+
+      whole("federation.clients", AT(federation.clients), 0, kMany, kDecidesModel,
+            "number of clients; 0 with partition users: as many as the data has"),
+      real("federation.fraction", AT(federation.fraction), Low::kOpen, 0.0, 1.0, kDecidesModel,
+           "share of the clients that take part in a round"),
+      whole("federation.k", AT(federation.k), 0, kMany, kDecidesModel,
+            "number of clients in a round, instead of fraction; 0: by fraction"),
+      whole("federation.rounds", AT(federation.rounds), 1, 1'000'000, kOnlyRun,
+            "number of rounds at most"),
+      whole("federation.patience", AT(federation.patience), 0, 1'000'000, kOnlyRun,
+            "stop after so many evaluations without a better accuracy on the public test set; "
+            "0: never"),
+      whole("federation.evaluate_every", AT(federation.evaluate_every), 1, 1'000'000, kOnlyRun,
+            "rounds between evaluations"),
+      whole("federation.seed", AT(federation.seed), 0, std::numeric_limits<std::int64_t>::max(),
+            kDecidesModel, "decides everything random in the run"),
+
+      text("privacy.mechanism", AT(privacy.mechanism), kDecidesModel,
+           "what a client's weights pass before they leave it", mechanism_names()),
+
+      text("output.name", AT(output.name), kOnlyRun, "name of the run; the recipe's file name"),
+      whole("output.checkpoint_every", AT(output.checkpoint_every), 1, 1'000'000, kOnlyRun,
+            "rounds between checkpoints"),
+  };
+}
+
+#undef AT
+
+}  // namespace
+
+const std::vector<KeyBinding>& key_bindings() {
+  static const std::vector<KeyBinding> kBindings = make_bindings();
+  return kBindings;
+}
+
+}  // namespace sotto

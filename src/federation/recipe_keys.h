@@ -1,0 +1,26 @@
+// The table of recipe keys: one line a key, with type, valid values and meaning.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "federation/toml.h"
+#include "sotto/recipe.h"
+
+namespace sotto {
+
+struct KeyBinding {
+  std::string key;
+  std::string valid;
+  std::string meaning;
+  bool decides_model;  // counts for the fingerprint
+  /// False when the value's type or range is wrong.
+  std::function<bool(const toml::node&, Recipe&)> read;
+  std::function<nlohmann::json(const Recipe&)> show;
+};
+
+const std::vector<KeyBinding>& key_bindings();
+
+}  // namespace sotto

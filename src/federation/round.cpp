@@ -1,0 +1,34 @@
+#include "federation/round.h"
+
+#include "base/clock.h"
+#include "sotto/aggregate.h"
+
+namespace sotto {
+
+Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan,
+                                     std::span<const float> model) {
+  struct Intake {
+    Aggregator aggregator;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Intake> intakes(transport.lanes(), Intake{Aggregator(plan.mechanism, plan.round)});
+  std::vector<EnvelopeSink> sinks;
+  for (Intake& intake : intakes) {
+    sinks.emplace_back([&intake](const Envelope& envelope) {
+      intake.bytes += envelope.serialized_size();
+      return intake.aggregator.accept(envelope);
+    });
+  }
+  SOTTO_CHECK(transport.collect(plan, model, sinks));
+
+  const Stopwatch merging;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < intakes.size(); ++i) {
+    bytes += intakes[i].bytes;
+    if (i > 0) SOTTO_CHECK(intakes[0].aggregator.merge(intakes[i].aggregator));
+  }
+  SOTTO_TRY(Released released, intakes[0].aggregator.release());
+  return CollectedRound{std::move(released), bytes, merging.seconds()};
+}
+
+}  // namespace sotto

@@ -1,0 +1,71 @@
+#include "federation/run_folder.h"
+
+#include "base/file.h"
+
+namespace sotto {
+namespace {
+
+constexpr const char* kRecord = "run.json";
+constexpr const char* kMetrics = "metrics.jsonl";
+constexpr const char* kCheckpoint = "checkpoint.sotto";
+
+}  // namespace
+
+Result<RunFolder> RunFolder::open(const RunOptions& options) {
+  RunFolder folder(options.out, options.resume);
+  if (!folder.writes()) return folder;
+  std::error_code code;
+  const bool holds_run = std::filesystem::exists(options.out / kRecord, code);
+  if (holds_run && !options.resume && !options.replace) {
+    return fail(ErrorKind::kUsage, options.out.string() +
+                                       ": already holds a run; give --resume to go on with it, "
+                                       "--replace to start over, or another --out");
+  }
+  if (options.resume && !holds_run) {
+    return fail(ErrorKind::kUsage, options.out.string() + ": holds no run to resume");
+  }
+  if (!options.resume) {
+    // What an earlier run left must not be taken for this one's.
+    for (const char* name : {kCheckpoint, kMetrics, "model.pt"}) {
+      std::filesystem::remove(options.out / name, code);
+      if (code) return fail(ErrorKind::kIo, (options.out / name).string() + ": " + code.message());
+    }
+  }
+  return folder;
+}
+
+Result<std::optional<Checkpoint>> RunFolder::resume(const Recipe& recipe,
+                                                    const Layout& layout) const {
+  const std::filesystem::path path = out_ / kCheckpoint;
+  // Killed before the first checkpoint: start from the beginning, which gives the same model.
+  if (!resumes_ || !std::filesystem::exists(path)) return std::optional<Checkpoint>();
+  SOTTO_TRY(Checkpoint checkpoint, read_checkpoint(path));
+  if (checkpoint.recipe != recipe.fingerprint()) {
+    return fail(ErrorKind::kUsage, path.string() +
+                                       ": was made by a recipe that differs in more than rounds, "
+                                       "patience or output; resume with the recipe of that run");
+  }
+  if (checkpoint.layout != layout.fingerprint() || checkpoint.weights.size() != layout.size()) {
+    return fail(ErrorKind::kCorrupt, path.string() + ": holds another network's weights");
+  }
+  return std::optional<Checkpoint>(std::move(checkpoint));
+}
+
+Result<void> RunFolder::write_record(const nlohmann::json& record) const {
+  if (!writes()) return {};
+  return write_file_atomically(out_ / kRecord, record.dump(2) + '\n');
+}
+
+Result<void> RunFolder::write_metrics(const std::vector<RoundMetrics>& rounds) const {
+  if (!writes()) return {};
+  std::string text;
+  for (const RoundMetrics& metrics : rounds) text += metrics.to_json().dump() + '\n';
+  return write_file_atomically(out_ / kMetrics, text);
+}
+
+Result<void> RunFolder::write_checkpoint(const Checkpoint& checkpoint) const {
+  if (!writes()) return {};
+  return sotto::write_checkpoint(out_ / kCheckpoint, checkpoint);
+}
+
+}  // namespace sotto

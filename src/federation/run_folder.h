@@ -1,0 +1,37 @@
+// The files of a run: run.json, metrics.jsonl, checkpoint.sotto, model.pt. Each is replaced
+// atomically, so a run that was killed leaves a folder that --resume and `sotto report` can read.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "federation/checkpoint.h"
+#include "sotto/federation.h"
+
+namespace sotto {
+
+class RunFolder {
+ public:
+  /// A folder that exists with a run in it is refused unless it is to be resumed or replaced.
+  static Result<RunFolder> open(const RunOptions& options);
+
+  /// The checkpoint to go on from, if one is asked for and there is one. Refuses one of another
+  /// recipe or network.
+  Result<std::optional<Checkpoint>> resume(const Recipe& recipe, const Layout& layout) const;
+
+  Result<void> write_record(const nlohmann::json& record) const;
+  Result<void> write_metrics(const std::vector<RoundMetrics>& rounds) const;
+  Result<void> write_checkpoint(const Checkpoint& checkpoint) const;
+
+  std::filesystem::path model_path() const { return out_ / "model.pt"; }
+  bool writes() const { return !out_.empty(); }
+
+ private:
+  RunFolder(std::filesystem::path out, bool resumes) : out_(std::move(out)), resumes_(resumes) {}
+  std::filesystem::path out_;
+  bool resumes_;
+};
+
+}  // namespace sotto

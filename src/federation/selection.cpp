@@ -1,0 +1,24 @@
+#include "federation/selection.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "sotto/bits.h"
+
+namespace sotto {
+
+std::vector<std::uint32_t> pick_clients(std::uint64_t seed, RoundId round, std::size_t clients,
+                                        std::size_t count) {
+  BitSource bits = BitSource::from_seed(seed, "select", {round});
+  // Floyd's algorithm: O(count) time and memory however many clients there are.
+  std::unordered_set<std::uint32_t> chosen;
+  for (std::size_t last = clients - count; last < clients; ++last) {
+    const auto candidate = static_cast<std::uint32_t>(bits.below(last + 1));
+    if (!chosen.insert(candidate).second) chosen.insert(static_cast<std::uint32_t>(last));
+  }
+  std::vector<std::uint32_t> picked(chosen.begin(), chosen.end());
+  std::sort(picked.begin(), picked.end());
+  return picked;
+}
+
+}  // namespace sotto

@@ -1,0 +1,137 @@
+// Flat storage, and the networks that Sotto itself describes.
+#include "train/torch_net.h"
+
+#include <span>
+
+namespace sotto {
+
+std::vector<torch::Tensor> TorchNet::allocate(const Layout& layout, const torch::Device& device) {
+  const auto options = torch::TensorOptions().dtype(torch::kFloat32).device(device);
+  const auto parameters = static_cast<std::int64_t>(layout.parameter_count());
+  const auto total = static_cast<std::int64_t>(layout.size());
+  parameters_ = torch::zeros({parameters}, options);
+  gradients_ = torch::zeros({parameters}, options);
+  buffers_ = torch::zeros({total - parameters}, options);
+
+  std::vector<torch::Tensor> views;
+  std::int64_t next[2] = {0, 0};
+  for (const TensorSpec& tensor : layout.tensors()) {
+    const bool is_parameter = tensor.role == TensorRole::kParameter;
+    const auto size = static_cast<std::int64_t>(tensor.size);
+    std::int64_t& offset = next[is_parameter ? 0 : 1];
+    pieces_.push_back({is_parameter, offset, tensor.offset, tensor.size});
+    const auto slice = [&](const torch::Tensor& flat) {
+      return flat.narrow(0, offset, size).view(tensor.shape);
+    };
+    torch::Tensor view = slice(is_parameter ? parameters_ : buffers_).detach();
+    if (is_parameter) {
+      view.set_requires_grad(true);
+      view.mutable_grad() = slice(gradients_);
+    }
+    views.push_back(std::move(view));
+    offset += size;
+  }
+  return views;
+}
+
+void TorchNet::load(std::span<const float> weights) {
+  const torch::NoGradGuard no_grad;
+  for (const Piece& piece : pieces_) {
+    const auto size = static_cast<std::int64_t>(piece.size);
+    torch::Tensor& flat = piece.is_parameter ? parameters_ : buffers_;
+    // from_blob wants a mutable pointer; copy_ only reads through it.
+    auto* const from = const_cast<float*>(weights.data() + piece.offset);
+    flat.narrow(0, piece.flat_offset, size).copy_(torch::from_blob(from, {size}));
+  }
+}
+
+void TorchNet::store(std::span<float> weights) const {
+  const torch::NoGradGuard no_grad;
+  for (const Piece& piece : pieces_) {
+    const auto size = static_cast<std::int64_t>(piece.size);
+    const torch::Tensor& flat = piece.is_parameter ? parameters_ : buffers_;
+    torch::from_blob(weights.data() + piece.offset, {size})
+        .copy_(flat.narrow(0, piece.flat_offset, size));
+  }
+}
+
+namespace {
+
+constexpr double kBatchNormMomentum = 0.1;
+constexpr double kBatchNormEpsilon = 1e-5;
+
+class SequentialNet final : public TorchNet {
+ public:
+  SequentialNet(const Network& network, const torch::Device& device)
+      : layers_(network.layers), tensors_(allocate(network.layout(), device)) {
+    for (const Layer& layer : layers_) convolves_ |= layer.kind == LayerKind::kConv;
+  }
+
+  torch::MemoryFormat memory_format() const override {
+    return convolves_ ? torch::MemoryFormat::ChannelsLast : torch::MemoryFormat::Contiguous;
+  }
+
+  torch::Tensor forward(const torch::Tensor& batch, BitSource* bits) override {
+    torch::Tensor x = batch;
+    std::size_t next = 0;
+    const auto tensor = [&]() -> const torch::Tensor& { return tensors_[next++]; };
+    for (const Layer& layer : layers_) {
+      switch (layer.kind) {
+        case LayerKind::kConv: {
+          const torch::Tensor& weight = tensor();
+          x = torch::conv2d(x, weight, tensor(), 1, layer.padding);
+          break;
+        }
+        case LayerKind::kLinear: {
+          const torch::Tensor& weight = tensor();
+          x = torch::linear(x, weight, tensor());
+          break;
+        }
+        case LayerKind::kBatchNorm: {
+          const torch::Tensor& scale = tensor();
+          const torch::Tensor& shift = tensor();
+          const torch::Tensor& mean = tensor();
+          // A single sample has no variance over features: then the running statistics serve.
+          const bool training = bits != nullptr && (layer.spatial || x.size(0) > 1);
+          x = torch::batch_norm(x, scale, shift, mean, tensor(), training, kBatchNormMomentum,
+                                kBatchNormEpsilon, /*cudnn_enabled=*/true);
+          break;
+        }
+        case LayerKind::kRelu:
+          x = torch::relu(x);
+          break;
+        case LayerKind::kMaxPool:
+          x = torch::max_pool2d(x, layer.kernel);
+          break;
+        case LayerKind::kFlatten:
+          x = x.flatten(1);
+          break;
+        case LayerKind::kDropout:
+          if (bits != nullptr) x = x * dropout_mask(x, layer.rate, *bits);
+          break;
+      }
+    }
+    return x;
+  }
+
+ private:
+  /// From our own bits: LibTorch's generator is global, and a shared one depends on thread timing.
+  static torch::Tensor dropout_mask(const torch::Tensor& like, double rate, BitSource& bits) {
+    std::vector<float> mask(static_cast<std::size_t>(like.numel()));
+    const auto kept = static_cast<float>(1.0 / (1.0 - rate));
+    for (float& value : mask) value = bits.unit() < rate ? 0.0F : kept;
+    return torch::from_blob(mask.data(), like.sizes()).clone().to(like.device());
+  }
+
+  std::vector<Layer> layers_;
+  std::vector<torch::Tensor> tensors_;
+  bool convolves_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<TorchNet> make_sequential_net(const Network& network, const torch::Device& device) {
+  return std::make_unique<SequentialNet>(network, device);
+}
+
+}  // namespace sotto

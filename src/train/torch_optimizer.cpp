@@ -1,0 +1,58 @@
+#include "train/torch_optimizer.h"
+
+#include <cmath>
+
+namespace sotto {
+namespace {
+
+constexpr double kBeta1 = 0.9;       // Adam
+constexpr double kBeta2 = 0.999;     // Adam
+constexpr double kDecay = 0.99;      // RMSprop
+constexpr double kStability = 1e-8;  // Adam and RMSprop
+
+}  // namespace
+
+FlatOptimizer::FlatOptimizer(const TrainOptions& options, torch::Tensor parameters,
+                             torch::Tensor gradients)
+    : options_(options), parameters_(std::move(parameters)), gradients_(std::move(gradients)) {
+  const bool is_sgd = options.optimizer == Optimizer::kSgd;
+  if (options.optimizer == Optimizer::kAdam || (is_sgd && options.momentum != 0.0)) {
+    first_ = torch::zeros_like(parameters_);
+  }
+  if (!is_sgd) second_ = torch::zeros_like(parameters_);
+  gradients_.zero_();
+}
+
+void FlatOptimizer::step() {
+  const torch::NoGradGuard no_grad;
+  ++steps_;
+  const double rate = options_.learning_rate;
+  if (options_.weight_decay != 0.0) gradients_.add_(parameters_, options_.weight_decay);
+  switch (options_.optimizer) {
+    case Optimizer::kSgd:
+      if (first_.defined()) {
+        first_.mul_(options_.momentum).add_(gradients_);
+        parameters_.add_(first_, -rate);
+      } else {
+        parameters_.add_(gradients_, -rate);
+      }
+      break;
+    case Optimizer::kAdam: {
+      first_.mul_(kBeta1).add_(gradients_, 1.0 - kBeta1);
+      second_.mul_(kBeta2).addcmul_(gradients_, gradients_, 1.0 - kBeta2);
+      const auto t = static_cast<double>(steps_);
+      const double correction1 = 1.0 - std::pow(kBeta1, t);
+      const double correction2 = 1.0 - std::pow(kBeta2, t);
+      const torch::Tensor scale = (second_ / correction2).sqrt_().add_(kStability);
+      parameters_.addcdiv_(first_, scale, -rate / correction1);
+      break;
+    }
+    case Optimizer::kRmsprop:
+      second_.mul_(kDecay).addcmul_(gradients_, gradients_, 1.0 - kDecay);
+      parameters_.addcdiv_(gradients_, second_.sqrt().add_(kStability), -rate);
+      break;
+  }
+  gradients_.zero_();
+}
+
+}  // namespace sotto
