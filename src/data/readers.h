@@ -22,19 +22,28 @@ inline constexpr std::int64_t kMostClasses = 100'000;
 /// each plain or .gz.
 Result<Dataset> read_idx(const std::filesystem::path& images, const std::filesystem::path& labels);
 
-/// CIFAR-10 binary batches: one label byte and 3,072 pixel bytes a record. A .bin file, or a folder
-/// with data_batch_*.bin (train) and test_batch.bin (test).
+/// CIFAR-10 binary batches, one after the other: one label byte and 3,072 pixel bytes a record.
 Result<Dataset> read_cifar(const std::vector<std::filesystem::path>& batches);
+/// The batches in a folder: data_batch_*.bin in the order of their names, and test_batch.bin.
+struct CifarBatches {
+  std::vector<std::filesystem::path> train;
+  std::vector<std::filesystem::path> test;  // empty where the folder has none
+};
+Result<CifarBatches> find_cifar_batches(const std::filesystem::path& folder);
 
 /// SVHN "cropped digits" .mat (MATLAB 5, compressed or not): X is 32x32x3xN, y is Nx1 with 10 for
 /// 0.
 Result<Dataset> read_svhn(const std::filesystem::path& file);
 
 /// A folder, .tar or .tar.gz with one folder for each class, JPEG and PNG files inside. Class order
-/// is the alphabetical order of the folder names. `below` selects a subfolder ("train"), or "".
-/// All images must have one size; grey stays one channel when every image is grey.
+/// is the alphabetical order of the folder names, sample order that of the names within the class.
+/// `below` selects a subfolder ("train"), or "". All images must have one size; grey stays one
+/// channel when every image is grey. Hidden files and files beside the class folders are passed
+/// over.
 Result<Dataset> read_images(const std::filesystem::path& folder_or_tar,
                             const std::string& below = "");
+/// True when the folder or archive has train/ and test/ at its top.
+Result<bool> images_are_split(const std::filesystem::path& folder_or_tar);
 
 /// CSV: a header line or none; the column called label, class, target or y holds the class, else
 /// the last one (numbers from 0, or names, sorted). All other columns are numeric features.
@@ -42,7 +51,8 @@ Result<Dataset> read_csv(const std::filesystem::path& file);
 
 /// NPY: features in one file, labels in another. NPZ: arrays x (or images, data) and y (or labels)
 /// in one; x_train, y_train, x_test, y_test too (`part` is "", "train" or "test").
-/// x is uint8 or float32/64 of shape (n, features), (n, h, w), (n, h, w, c) or (n, c, h, w).
+/// x is uint8 or float32/64 of shape (n, features), (n, h, w), (n, h, w, c) or (n, c, h, w), where
+/// c is 1 or 3 and is taken to be last when both ends could be it. y is (n) or (n, 1).
 Result<Dataset> read_npy(const std::filesystem::path& features,
                          const std::filesystem::path& labels);
 Result<Dataset> read_npz(const std::filesystem::path& file, const std::string& part = "");
