@@ -26,11 +26,16 @@ Result<Dataset> read_idx(const std::filesystem::path& images, const std::filesys
 /// with data_batch_*.bin (train) and test_batch.bin (test).
 Result<Dataset> read_cifar(const std::vector<std::filesystem::path>& batches);
 
+/// The same out of the official cifar-10-binary.tar.gz: cifar-10-batches-bin/data_batch_1.bin to
+/// data_batch_5.bin in this order, or test_batch.bin.
+Result<Dataset> read_cifar_tar(const std::filesystem::path& tar, bool test);
+
 /// SVHN "cropped digits" .mat (MATLAB 5, compressed or not): X is 32x32x3xN, y is Nx1 with 10 for 0.
 Result<Dataset> read_svhn(const std::filesystem::path& file);
 
 /// A folder, .tar or .tar.gz with one folder for each class, JPEG and PNG files inside. Class order
-/// is the alphabetical order of the folder names. `below` selects a subfolder ("train"), or "".
+/// is the alphabetical order of the folder names. `below` selects a subfolder ("train"), or "";
+/// one that is not there is kNotFound.
 /// All images must have one size; grey stays one channel when every image is grey.
 Result<Dataset> read_images(const std::filesystem::path& folder_or_tar, const std::string& below = "");
 
