@@ -66,8 +66,11 @@ struct Preprocess {
 /// The shape of a sample after `preprocess`.
 SampleShape output_shape(const Dataset& data, const Preprocess& preprocess);
 
+/// Whether fill_batch can do what `preprocess` asks of this data; ask once, before the loop.
+Result<void> check_preprocess(const Dataset& data, const Preprocess& preprocess);
+
 /// Writes the samples `indices` into `x` (indices.size() * output_shape().size() floats) and their
-/// labels into `y`. Augments when `augment` is given.
+/// labels into `y`. Augments when `augment` is given. `preprocess` must pass check_preprocess.
 void fill_batch(const Dataset& data, std::span<const std::uint32_t> indices,
                 const Preprocess& preprocess, BitSource* augment, std::span<float> x,
                 std::span<std::int64_t> y);
@@ -80,6 +83,14 @@ struct DataFile {
   std::string url;     // official address; empty where there is none
 };
 
+/// One way in which a known set lies on disk. All its files are there, or it is not.
+struct DataVariant {
+  std::string_view name;  // "official files"
+  /// How its content differs from the official release; empty where it does not.
+  std::string_view caution;
+  std::vector<DataFile> files;
+};
+
 struct KnownSet {
   std::string_view name;
   std::string_view summary;
@@ -89,7 +100,9 @@ struct KnownSet {
   std::size_t test_size;
   std::vector<float> mean;  // usual normalisation
   std::vector<float> deviation;
-  std::vector<DataFile> files;
+  std::vector<std::string> class_names;  // empty: those that the files give, if any
+  /// The first that is present is read. None: the set is generated.
+  std::vector<DataVariant> variants;
 };
 
 /// mnist, fashion-mnist, cifar10, medical-mnist, embedded.
@@ -97,16 +110,16 @@ std::span<const KnownSet> known_sets();
 const KnownSet* find_known_set(std::string_view name);
 
 struct DataRequest {
-  /// A known name, or a path: an IDX, CSV, NPY/NPZ, .mat, LEAF .json, CIFAR binary file, or a
-  /// folder or tar of images. A path to train data may come with `test`; otherwise `test_fraction`
-  /// of each class is held out.
+  /// A known name, or a path: an IDX, CSV, NPY/NPZ, .mat, LEAF .json, CIFAR binary file, or a folder
+  /// or tar of images. A path to train data may come with `test`; otherwise, where the source has no
+  /// test part of its own, `test_fraction` of each class (LEAF: of each user) is held out.
   std::string source;
   std::string labels;  // a second file, where the format keeps labels apart
   std::string test;    // path of the test data
   std::string test_labels;
   double test_fraction = 0.1;
-  std::uint64_t seed = 0;  // of the embedded set and of held-out splits
-  /// Where known sets lie; empty: $SOTTO_DATA, then the cache folder.
+  std::uint64_t seed = 0;   // of the embedded set and of held-out splits
+  /// The one folder where known sets lie; empty: $SOTTO_DATA, then the cache folder.
   std::filesystem::path folder;
 };
 

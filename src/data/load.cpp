@@ -1,0 +1,264 @@
+// One door to all data: a known name is looked up, a path is recognised by its form, and what comes
+// out has a train and a test part of one kind.
+#include <algorithm>
+#include <array>
+
+#include "base/nearest.h"
+#include "data/holdout.h"
+#include "data/known.h"
+#include "data/readers.h"
+
+namespace sotto {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a source holds: one set of samples, or train and test apart.
+struct Parts {
+  Dataset train;
+  std::optional<Dataset> test;
+};
+
+constexpr std::array<std::string_view, 2> kIdxEndings = {"", ".gz"};
+constexpr const char* kTrainImages = "train-images-idx3-ubyte";
+constexpr const char* kTrainLabels = "train-labels-idx1-ubyte";
+constexpr const char* kTestImages = "t10k-images-idx3-ubyte";
+constexpr const char* kTestLabels = "t10k-labels-idx1-ubyte";
+constexpr const char* kValidForms =
+    "valid: IDX (*-ubyte, *.idx, each also .gz), .csv, .npy with labels, .npz, .mat (SVHN), .json "
+    "(LEAF), .bin (CIFAR-10), .tar, .tar.gz or .tgz of images, or a folder of any of IDX, "
+    "CIFAR-10, "
+    "LEAF or image files";
+
+bool ends_with_any(const std::string& name, std::initializer_list<std::string_view> endings) {
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+bool is_tar(const std::string& name) { return ends_with_any(name, {".tar", ".tar.gz", ".tgz"}); }
+bool is_idx(const std::string& name) {
+  return ends_with_any(name, {"-ubyte", "-ubyte.gz", ".idx", ".idx.gz"});
+}
+bool is_official_cifar_tar(const std::string& name) { return name == "cifar-10-binary.tar.gz"; }
+
+bool is_there(const fs::path& path) {
+  std::error_code unreadable;
+  return fs::exists(path, unreadable);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code unreadable;
+  return fs::is_directory(path, unreadable);
+}
+
+Result<Parts> one_part(Result<Dataset> data) {
+  SOTTO_TRY(Dataset all, std::move(data));
+  return Parts{std::move(all), std::nullopt};
+}
+
+/// Reads train and test with one reader, which takes "is it the test part?".
+template <class Reader>
+Result<Parts> read_both(const Reader& read) {
+  SOTTO_TRY(Dataset train, read(false));
+  SOTTO_TRY(Dataset test, read(true));
+  return Parts{std::move(train), std::move(test)};
+}
+
+/// train/ and test/ inside, or classes at the top.
+Result<Parts> read_image_source(const fs::path& path) {
+  if (is_folder(path) && !(is_folder(path / "train") && is_folder(path / "test"))) {
+    return one_part(read_images(path));
+  }
+  Result<Dataset> train = read_images(path, "train");
+  if (!train && train.error().kind == ErrorKind::kNotFound) {
+    return one_part(read_images(path));
+  }
+  if (!train) return tl::unexpected(train.error());
+  SOTTO_TRY(Dataset test, read_images(path, "test"));
+  return Parts{std::move(*train), std::move(test)};
+}
+
+/// The files of `folder` whose name starts and ends so, in alphabetical order.
+std::vector<fs::path> files_named(const fs::path& folder, std::string_view start,
+                                  std::string_view end) {
+  std::vector<fs::path> files;
+  std::error_code code;
+  for (fs::directory_iterator it(folder, code), last; !code && it != last; it.increment(code)) {
+    const std::string name = it->path().filename().string();
+    if (name.starts_with(start) && name.ends_with(end)) files.push_back(it->path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Result<Parts> read_folder(const fs::path& folder) {
+  for (const std::string_view ending : kIdxEndings) {
+    const auto at = [&](const char* name) { return folder / (name + std::string(ending)); };
+    if (!is_there(at(kTrainImages))) continue;
+    SOTTO_TRY(Dataset train, read_idx(at(kTrainImages), at(kTrainLabels)));
+    if (!is_there(at(kTestImages))) return Parts{std::move(train), std::nullopt};
+    SOTTO_TRY(Dataset test, read_idx(at(kTestImages), at(kTestLabels)));
+    return Parts{std::move(train), std::move(test)};
+  }
+  if (const auto batches = files_named(folder, "data_batch_", ".bin"); !batches.empty()) {
+    SOTTO_TRY(Dataset train, read_cifar(batches));
+    if (!is_there(folder / "test_batch.bin")) return Parts{std::move(train), std::nullopt};
+    SOTTO_TRY(Dataset test, read_cifar({folder / "test_batch.bin"}));
+    return Parts{std::move(train), std::move(test)};
+  }
+  if (!files_named(folder, "", ".json").empty()) {
+    SOTTO_TRY(Dataset all, read_leaf(folder));
+    return Parts{std::move(all), std::nullopt};
+  }
+  if (!files_named(folder / "train", "", ".json").empty()) {
+    // LEAF numbers users within a folder, so users of train/ and test/ need not agree; only those
+    // of the train part become clients.
+    SOTTO_TRY(Dataset train, read_leaf(folder / "train"));
+    if (files_named(folder / "test", "", ".json").empty()) {
+      return Parts{std::move(train), std::nullopt};
+    }
+    SOTTO_TRY(Dataset test, read_leaf(folder / "test"));
+    return Parts{std::move(train), std::move(test)};
+  }
+  return read_image_source(folder);
+}
+
+/// Labels of an IDX image file that were not named: the file beside it, as MNIST names them.
+Result<fs::path> idx_labels(const fs::path& images) {
+  std::string name = images.filename().string();
+  if (const std::size_t at = name.find("images-idx3"); at != std::string::npos) {
+    name.replace(at, 11, "labels-idx1");
+    return images.parent_path() / name;
+  }
+  return fail(ErrorKind::kUsage, images.string() + ": IDX images need a second file with labels");
+}
+
+Result<Parts> read_source(const fs::path& path, const fs::path& labels) {
+  const std::string name = path.filename().string();
+  if (is_idx(name)) {
+    if (!labels.empty()) return one_part(read_idx(path, labels));
+    SOTTO_TRY(const fs::path beside, idx_labels(path));
+    return one_part(read_idx(path, beside));
+  }
+  if (name.ends_with(".npy")) {
+    if (!labels.empty()) return one_part(read_npy(path, labels));
+    return fail(ErrorKind::kUsage, path.string() + ": NPY features need a second file with labels");
+  }
+  if (!labels.empty()) {
+    return fail(ErrorKind::kUsage, labels.string() + ": " + path.string() +
+                                       " keeps its labels inside; only IDX and NPY have a file of "
+                                       "labels");
+  }
+  if (is_folder(path)) return read_folder(path);
+  if (name.ends_with(".csv")) return one_part(read_csv(path));
+  if (name.ends_with(".mat")) return one_part(read_svhn(path));
+  if (name.ends_with(".json")) return one_part(read_leaf(path));
+  if (name.ends_with(".bin")) return one_part(read_cifar({path}));
+  if (name.ends_with(".npz")) {
+    SOTTO_TRY(const bool split, npz_is_split(path));
+    if (!split) return one_part(read_npz(path));
+    return read_both([&](bool test) { return read_npz(path, test ? "test" : "train"); });
+  }
+  if (is_official_cifar_tar(name)) {
+    return read_both([&](bool test) { return read_cifar_tar(path, test); });
+  }
+  if (is_tar(name)) return read_image_source(path);
+  return fail(ErrorKind::kUsage, path.string() + ": form not recognised; " + kValidForms);
+}
+
+std::string describe(const SampleShape& shape) {
+  return std::to_string(shape.channels) + "x" + std::to_string(shape.height) + "x" +
+         std::to_string(shape.width);
+}
+
+/// Train and test must be of one kind; a class may be absent from either.
+Result<void> reconcile(DataSplit& split) {
+  if (split.train.shape != split.test.shape) {
+    return fail(ErrorKind::kCorrupt, split.name + ": train samples are " +
+                                         describe(split.train.shape) + ", test samples " +
+                                         describe(split.test.shape));
+  }
+  if (split.train.class_names != split.test.class_names) {
+    return fail(ErrorKind::kCorrupt, split.name + ": train classes are " +
+                                         join(split.train.class_names) + "; test classes are " +
+                                         join(split.test.class_names));
+  }
+  split.train.classes = split.test.classes = std::max(split.train.classes, split.test.classes);
+  for (const Dataset* part : {&split.train, &split.test}) {
+    if (part->size() == 0) {
+      return fail(ErrorKind::kCorrupt, split.name + ": no samples in the " +
+                                           (part == &split.train ? "train" : "test") + " part");
+    }
+  }
+  return {};
+}
+
+Result<DataSplit> finish(const DataRequest& request, Parts parts) {
+  DataSplit split;
+  if (parts.test) {
+    split = {request.source, std::move(parts.train), std::move(*parts.test)};
+  } else {
+    if (!(request.test_fraction > 0.0 && request.test_fraction < 1.0)) {
+      return fail(ErrorKind::kUsage, "test fraction " + std::to_string(request.test_fraction) +
+                                         ": valid is a number between 0 and 1");
+    }
+    split = hold_out(request.source, std::move(parts.train), request.test_fraction, request.seed);
+  }
+  SOTTO_CHECK(reconcile(split));
+  return split;
+}
+
+Result<DataSplit> load_known(const KnownSet& set, const DataRequest& request) {
+  if (set.variants.empty()) return make_embedded(request.seed);
+  const auto found = find_files(set, request.folder);
+  if (!found) return tl::unexpected(missing_set(set, request.folder));
+  const fs::path first = found->folder / found->variant->files.front().path;
+  SOTTO_TRY(Parts parts, is_tar(first.filename().string()) ? read_source(first, {})
+                                                           : read_folder(first.parent_path()));
+  SOTTO_TRY(DataSplit split, finish(request, std::move(parts)));
+  if (!set.class_names.empty()) {
+    split.train.class_names = split.test.class_names = set.class_names;
+  }
+  const std::size_t size = split.train.size() + split.test.size();
+  if (split.train.shape != set.shape || split.train.classes != set.classes ||
+      size != set.train_size + set.test_size) {
+    return fail(ErrorKind::kCorrupt,
+                first.string() + ": " + std::to_string(size) + " samples of " +
+                    describe(split.train.shape) + " in " + std::to_string(split.train.classes) +
+                    " classes; " + std::string(set.name) + " has " +
+                    std::to_string(set.train_size + set.test_size) + " of " + describe(set.shape) +
+                    " in " + std::to_string(set.classes));
+  }
+  return split;
+}
+
+}  // namespace
+
+Result<DataSplit> load_data(const DataRequest& request) {
+  if (const KnownSet* set = find_known_set(request.source)) {
+    if (!request.labels.empty() || !request.test.empty() || !request.test_labels.empty()) {
+      return fail(ErrorKind::kUsage, request.source +
+                                         ": a known set brings its own labels and test part; they "
+                                         "can be named for a path only");
+    }
+    return load_known(*set, request);
+  }
+  if (request.source.empty() || !is_there(request.source)) {
+    // A slash or a dot says that a path was meant.
+    if (request.source.find_first_of("/.") == std::string::npos) {
+      return tl::unexpected(unknown_set(request.source));
+    }
+    return fail(ErrorKind::kNotFound, request.source + ": no such file or folder");
+  }
+  SOTTO_TRY(Parts parts, read_source(request.source, request.labels));
+  if (!request.test.empty()) {
+    if (!is_there(request.test)) {
+      return fail(ErrorKind::kNotFound, request.test + ": no such file or folder");
+    }
+    SOTTO_TRY(Parts test, read_source(request.test, request.test_labels));
+    parts.test = std::move(test.train);
+  }
+  return finish(request, std::move(parts));
+}
+
+}  // namespace sotto
