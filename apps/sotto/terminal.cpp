@@ -43,8 +43,8 @@ void Progress::update(std::uint64_t done, std::uint64_t total, const std::string
   if (total > 0) {
     const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
     const auto filled = static_cast<std::size_t>(share * 24.0);
-    line += fmt::format(" [{}{}] {:3.0f} %", std::string(filled, '#'), std::string(24 - filled, '.'),
-                        100.0 * share);
+    line += fmt::format(" [{}{}] {:3.0f} %", std::string(filled, '#'),
+                        std::string(24 - filled, '.'), 100.0 * share);
     if (done > 0) line += ", " + duration(elapsed * (1.0 - share) / share) + " left";
   }
   if (!note.empty()) line += "  " + note;
@@ -78,22 +78,6 @@ std::string Table::text() const {
     }
   }
   return text;
-}
-
-std::string with_commas(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), 1, ',');
-  }
-  return digits;
-}
-
-std::string duration(double seconds) {
-  if (seconds < 10.0) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<std::uint64_t>(seconds + 0.5);
-  if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
-  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
 }
 
 }  // namespace sotto::cli
