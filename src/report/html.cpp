@@ -48,7 +48,7 @@ std::string tile(std::string_view label, std::string_view value, std::string_vie
                  bool words = false) {
   return fmt::format("<dl class=\"tile\"><dt>{}</dt><dd{}>{}</dd>{}</dl>\n", escape(label),
                      words ? " class=\"text\"" : "", escape(value),
-                     below.empty() ? "" : "<dd><p>" + escape(below) + "</p></dd>");
+                     below.empty() ? "" : "<dd class=\"note\">" + escape(below) + "</dd>");
 }
 
 std::string tiles(const RunRecord& run) {
@@ -60,8 +60,7 @@ std::string tiles(const RunRecord& run) {
   out += tile("Best accuracy", accuracy(run.best), at_round(run.best));
   const std::string epsilon = client_epsilon(run);
   out += tile("Epsilon of a client", epsilon, "mechanism " + run.mechanism, epsilon.size() > 7);
-  out += tile("Rounds", with_commas(run.rounds.size()),
-              run.stopped ? "stopped by " + *run.stopped : run.status);
+  out += tile("Rounds", with_commas(run.rounds.size()), status_words(run));
   const std::string time = duration(run.total_seconds());
   out +=
       tile("Time", time, fmt::format("{} threads, {}", run.threads, run.device), time.size() > 8);

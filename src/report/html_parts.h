@@ -23,6 +23,9 @@ std::string client_epsilon(const RunRecord& run);
 /// The same as markup, coloured by what it is worth.
 std::string epsilon_chip(const RunRecord& run);
 
+/// "finished", "finished early: patience", "running": how far the run got.
+std::string status_words(const RunRecord& run);
+
 /// Banner in plain words and the table of claims.
 std::string privacy_section(const RunRecord& run);
 

@@ -16,7 +16,7 @@ constexpr std::string_view css_class(PrivacyLevel level) {
 }
 
 std::string epsilon_text(double epsilon) {
-  return std::isinf(epsilon) ? "infinite" : number(epsilon);
+  return std::isinf(epsilon) ? "infinite" : number_up(epsilon);
 }
 
 std::string banner(PrivacyLevel level, std::string_view head, const std::string& text) {
@@ -32,12 +32,13 @@ std::string in_words(const PrivacyClaim& claim) {
           ? fmt::format(
                 "Whatever one client's data are, the probability of anything that an "
                 "observer sees changes by a factor of at most {}",
-                number(std::exp(claim.epsilon), 3))
+                number_up(std::exp(claim.epsilon)))
           : fmt::format(
                 "One client's data can change the probability of what an observer sees by "
                 "a factor of e to the {}",
-                number(claim.epsilon));
-  if (claim.delta > 0.0) text += fmt::format(", except with probability {}", number(claim.delta));
+                number_up(claim.epsilon));
+  if (claim.delta > 0.0)
+    text += fmt::format(", except with probability {}", number_up(claim.delta));
   text += '.';
   if (!claim.assumption.empty() && claim.assumption != "-") {
     text += " This assumes: " + claim.assumption + '.';
@@ -85,8 +86,8 @@ std::string client_epsilon(const RunRecord& run) {
   const PrivacyClaim* const claim = run.client_claim();
   if (claim == nullptr) return run.mechanism == "none" ? "infinite (no privacy)" : "not claimed";
   if (std::isinf(claim->epsilon)) return "infinite (no privacy)";
-  std::string text = number(claim->epsilon);
-  if (claim->delta > 0.0) text += ", delta " + number(claim->delta);
+  std::string text = number_up(claim->epsilon);
+  if (claim->delta > 0.0) text += ", delta " + number_up(claim->delta);
   return text + (claim->vacuous ? " (vacuous)" : "");
 }
 
@@ -101,14 +102,14 @@ std::string privacy_section(const RunRecord& run) {
     out +=
         "<div class=\"scroll\"><table><thead><tr><th>Claim about</th><th class=\"n\">Epsilon</th>"
         "<th class=\"n\">Delta</th><th>Theorem</th><th>Assumption</th><th>Source</th>"
-        "<th>Says something</th></tr></thead><tbody>\n";
+        "<th>Verdict</th></tr></thead><tbody>\n";
     for (const PrivacyClaim& claim : run.claims) {
       out += fmt::format(
           "<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td>"
           "<td>{}</td><td>{}</td></tr>\n",
-          escape(claim.scope), epsilon_text(claim.epsilon), number(claim.delta),
+          escape(claim.scope), epsilon_text(claim.epsilon), number_up(claim.delta),
           escape(claim.theorem), escape(claim.assumption), escape(claim.source),
-          claim.vacuous ? "no, vacuous" : "yes");
+          claim.vacuous ? "vacuous" : "meaningful");
     }
     out += "</tbody></table></div>\n";
   }

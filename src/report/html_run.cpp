@@ -17,9 +17,7 @@ std::string status_chip(const RunRecord& run) {
   const std::string_view css = run.status == "finished" ? "good"
                                : run.status == "failed" ? "bad"
                                                         : "warn";
-  std::string text = run.status;
-  if (run.stopped) text += ", stopped by " + *run.stopped;
-  return fmt::format("<span class=\"chip {}\">{}</span>", css, escape(text));
+  return fmt::format("<span class=\"chip {}\">{}</span>", css, escape(status_words(run)));
 }
 
 std::string recipe_section(const RunRecord& run) {
@@ -113,6 +111,11 @@ std::string rounds_section(const RunRecord& run) {
 }
 
 }  // namespace
+
+std::string status_words(const RunRecord& run) {
+  const bool early = run.stopped && *run.stopped != "rounds";
+  return early ? run.status + " early: " + *run.stopped : run.status;
+}
 
 std::string fact(std::string_view label, std::string_view value) {
   return fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape(label), escape(value));

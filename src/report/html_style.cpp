@@ -40,25 +40,25 @@ h3{margin:0 0 12px;font-size:15px}
 margin:0 0 20px;min-width:0}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(160px,1fr));gap:14px;
 margin:0 0 20px}
-.tile{background:var(--paper);border:1px solid var(--line);border-radius:12px;padding:15px 18px}
+.tile{background:var(--paper);border:1px solid var(--line);border-radius:12px;padding:15px 18px;margin:0}
 .tile dt{color:var(--soft);font-size:13px}
 .tile dd{margin:2px 0 0;font-size:25px;font-weight:650;line-height:1.25;letter-spacing:-.01em;
 font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
-.tile p{margin:2px 0 0;color:var(--soft);font-size:13px}
-.tile .text{font-size:19px;padding:4px 0 2px}
+.tile dd.note{margin:2px 0 0;color:var(--soft);font-size:13px;font-weight:400;letter-spacing:0}
+.tile dd.text{font-size:19px;padding:4px 0 2px}
 .charts{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:20px;margin:0 0 20px}
 .chart{margin:0;padding:8px;overflow-x:auto}
 .chart svg{display:block;width:100%;min-width:430px;height:auto}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}
-th,td{padding:8px 14px 8px 0;text-align:left;vertical-align:top;
+th,td{padding:8px 22px 8px 0;text-align:left;vertical-align:top;
 border-bottom:1px solid var(--line)}
 tr>:last-child{padding-right:0}
 tbody tr:last-child>*{border-bottom:0}
 thead th{color:var(--soft);font-size:12px;font-weight:600;white-space:nowrap}
 tbody th{font-weight:600}
 .n{text-align:right;white-space:nowrap}
-.wide td,.wide th{white-space:nowrap}
+.wide td,.wide th{white-space:nowrap;vertical-align:middle}
 .swatch{display:inline-block;width:11px;height:11px;border-radius:50%;background:currentColor;
 margin-right:8px}
 .chip{display:inline-block;padding:1px 10px;border-radius:99px;border:1px solid var(--line);
@@ -90,7 +90,7 @@ footer{margin-top:44px;color:var(--soft);font-size:13px}
 @media (max-width:900px){.charts{grid-template-columns:minmax(0,1fr)}}
 @media (max-width:520px){main{padding:24px 14px 32px}h1{font-size:27px}
 .card{padding:16px}.tiles{grid-template-columns:repeat(2,minmax(0,1fr));gap:10px}
-.tile{padding:12px 14px}.tile dd{font-size:21px}.tile .text{font-size:16px}.chart{padding:4px}}
+.tile{padding:12px 14px}.tile dd:first-of-type{font-size:21px}.tile dd.text{font-size:16px}.chart{padding:4px}}
 @media print{body{background:#fff;font-size:12px}main{max-width:none;padding:0}
 .card,.tile,.chart{break-inside:avoid}.chart svg{min-width:0}.scroll{overflow:visible}
 h2,h3{break-after:avoid}.wide{font-size:10px}.wide td,.wide th{white-space:normal;padding-right:6px}
