@@ -1,10 +1,12 @@
-// What people see: a progress bar on terminals, aligned tables, numbers for reading.
+// What people see: a progress bar on terminals, aligned tables. Numbers come from base/text.h.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "base/text.h"
 
 namespace sotto::cli {
 
@@ -41,10 +43,5 @@ class Table {
  private:
   std::vector<std::vector<std::string>> rows_;
 };
-
-/// 1234567 -> "1,234,567"
-std::string with_commas(std::uint64_t number);
-/// 83.2 -> "1 min 23 s"
-std::string duration(double seconds);
 
 }  // namespace sotto::cli

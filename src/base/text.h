@@ -1,0 +1,16 @@
+// Numbers as people read them, the same in the terminal and in reports.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sotto {
+
+/// 1234567 -> "1,234,567"
+std::string with_commas(std::uint64_t number);
+/// 83.2 -> "1 min 23 s"
+std::string duration(double seconds);
+/// 12345678 -> "12.3 MB"
+std::string byte_size(std::uint64_t bytes);
+
+}  // namespace sotto

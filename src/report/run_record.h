@@ -1,0 +1,96 @@
+// What a run left behind: the content of its run.json and metrics.jsonl, checked.
+//
+// A record is read strictly, because people compare numbers by it: a missing key, a wrong type or a
+// value that cannot be is an error with file, line and key, never a default. The one exception is a
+// last line of metrics.jsonl that a crash cut off; it is left out with a note. Keys that this
+// version does not know are passed over, so that a newer run can still be shown.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sotto/result.h"
+
+namespace sotto {
+
+struct RoundMetrics {
+  std::uint64_t round = 0;
+  std::uint64_t clients = 0;
+  std::uint64_t reports = 0;
+  std::optional<double> accuracy;  // unset in rounds that were not evaluated
+  std::optional<double> loss;
+  double round_seconds = 0.0;
+  double train_seconds = 0.0;
+  double evaluate_seconds = 0.0;
+  std::uint64_t bytes_up = 0;
+};
+
+struct PrivacyClaim {
+  std::string scope;     // "client, whole training"
+  double epsilon = 0.0;  // may be infinite
+  double delta = 0.0;
+  std::string theorem;
+  std::string assumption;
+  std::string source;
+  bool vacuous = true;  // the author of the claim says that it protects nobody
+};
+
+struct Outcome {
+  std::uint64_t round = 0;
+  std::optional<double> accuracy;
+  std::optional<double> loss;
+};
+
+/// Keys with values as text, in the order of the file.
+using TextPairs = std::vector<std::pair<std::string, std::string>>;
+
+struct RecipeSection {
+  std::string name;
+  TextPairs entries;
+};
+
+struct RunRecord {
+  std::filesystem::path folder;
+  std::string name;
+  std::string recipe_file;
+  std::vector<RecipeSection> recipe;
+  std::uint64_t seed = 0;
+  std::uint64_t threads = 0;
+  TextPairs versions;
+  std::string started;
+  std::string status;                  // finished, running, failed
+  std::optional<std::string> stopped;  // rounds, patience
+
+  std::string model;
+  std::uint64_t parameters = 0;
+  std::string device;
+
+  std::string data;
+  std::uint64_t train_samples = 0;
+  std::uint64_t test_samples = 0;
+  std::uint64_t clients = 0;
+  std::string partition;
+
+  std::vector<std::pair<std::string, double>> timings;  // "total_seconds", ...
+  std::optional<Outcome> final;
+  std::optional<Outcome> best;
+  std::string mechanism;
+  std::vector<PrivacyClaim> claims;
+  std::vector<RoundMetrics> rounds;
+  std::vector<std::string> notes;  // what reading had to pass over
+
+  /// The strongest claim about a client over the whole training, or none where there is none. A
+  /// claim about one round only would flatter the run.
+  const PrivacyClaim* client_claim() const;
+  /// timings["total_seconds"], or the sum over rounds where the run did not get to write it.
+  double total_seconds() const;
+  std::uint64_t bytes_up() const;
+};
+
+Result<RunRecord> read_run(const std::filesystem::path& folder);
+
+}  // namespace sotto

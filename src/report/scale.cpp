@@ -1,0 +1,86 @@
+#include "report/scale.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/markup.h"
+
+namespace sotto {
+namespace {
+
+constexpr double kLargest = 1e300;  // differences of such numbers are still finite
+
+/// 1, 2 or 5 times a power of ten, such that `span` takes about `count` steps.
+double round_step(double span, int count) {
+  const double rough = span / count;
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  const double lead = rough / power;
+  return power * (lead <= 1.0 ? 1.0 : lead <= 2.0 ? 2.0 : lead <= 5.0 ? 5.0 : 10.0);
+}
+
+void widen(double& low, double& high) {
+  low = std::clamp(low, -kLargest, kLargest);
+  high = std::clamp(high, -kLargest, kLargest);
+  // A span below a millionth of the values would label every tick alike.
+  const double least = std::max(1e-12, 1e-6 * std::max(std::abs(low), std::abs(high)));
+  if (high - low >= least) return;
+  const double air = std::max(std::abs(high) * 0.05, 1e-9);
+  low -= air;
+  high += air;
+}
+
+void put_ticks(Axis& axis) {
+  const double first = std::ceil(axis.low / axis.step - 1e-9);
+  const double last = std::floor(axis.high / axis.step + 1e-9);
+  for (double i = first; i <= last && axis.ticks.size() < 100; ++i) {
+    axis.ticks.push_back(i * axis.step + 0.0);  // no negative zero
+  }
+}
+
+}  // namespace
+
+std::string Axis::label(double tick, bool as_percent) const {
+  const double unit = as_percent ? 100.0 : 1.0;
+  const int decimals =
+      std::clamp(static_cast<int>(-std::floor(std::log10(step * unit) + 1e-9)), 0, 12);
+  if (as_percent) return percent(tick, decimals);
+  const double size = std::max(std::abs(low), std::abs(high));
+  if (size >= 1e6 || decimals > 5) return number(tick);
+  const std::string text = fmt::format("{:.{}f}", tick, decimals);
+  return std::stod(text) == 0.0 ? fmt::format("{:.{}f}", 0.0, decimals) : text;
+}
+
+Axis exact_axis(double low, double high, int count, bool whole_numbers) {
+  if (whole_numbers && low == high) {
+    low -= 1.0;
+    high += 1.0;
+  }
+  widen(low, high);
+  Axis axis{low, high, round_step(high - low, count), {}};
+  if (whole_numbers) axis.step = std::max(1.0, axis.step);
+  put_ticks(axis);
+  return axis;
+}
+
+Axis fitted_axis(double low, double high, int count, bool share) {
+  const bool never_negative = low >= 0.0;
+  if (share && low == high) {  // a constant share: a window of ten per cent around it
+    low = std::max(0.0, low - 0.05);
+    high = std::min(1.0, low + 0.1);
+    low = std::max(0.0, high - 0.1);
+  }
+  if (never_negative && low < 0.4 * high) low = 0.0;
+  widen(low, high);
+  const double step = round_step(high - low, count);
+  low = std::floor(low / step + 1e-9) * step;
+  high = std::ceil(high / step - 1e-9) * step;
+  if (never_negative) low = std::max(low, 0.0);
+  if (share && high > 1.0) high = 1.0;
+  Axis axis{low, high, step, {}};
+  put_ticks(axis);
+  return axis;
+}
+
+}  // namespace sotto
