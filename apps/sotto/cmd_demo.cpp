@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
-#include "report/html.h"
+#include "report/report.h"
 #include "run_shown.h"
 #include "terminal.h"
 

@@ -1,13 +1,16 @@
 // CIFAR-10 binary batches: records of one label byte and 32x32 red, green and blue bytes, which is
 // already the order that a Dataset keeps.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <system_error>
 
 #include "data/bytes.h"
+#include "data/gzip.h"
 #include "data/parsers.h"
 #include "data/readers.h"
 #include "data/reading.h"
+#include "data/tar.h"
 
 namespace sotto {
 namespace {
@@ -16,6 +19,15 @@ constexpr SampleShape kShape{3, 32, 32};
 constexpr std::size_t kPixels = 3 * 32 * 32;
 constexpr std::size_t kRecord = 1 + kPixels;
 constexpr std::int32_t kClasses = 10;
+
+Dataset empty_set() {
+  Dataset data;
+  data.shape = kShape;
+  data.classes = kClasses;
+  data.class_names = {"airplane", "automobile", "bird",  "cat",  "deer",
+                      "dog",      "frog",       "horse", "ship", "truck"};
+  return data;
+}
 
 }  // namespace
 
@@ -42,13 +54,35 @@ Result<void> parse_cifar(ByteSpan bytes, Dataset& data) {
 
 Result<Dataset> read_cifar(const std::vector<std::filesystem::path>& batches) {
   if (batches.empty()) return fail(ErrorKind::kUsage, "no CIFAR-10 batches to read");
-  Dataset data;
-  data.shape = kShape;
-  data.classes = kClasses;
-  data.class_names = {"airplane", "automobile", "bird",  "cat",  "deer",
-                      "dog",      "frog",       "horse", "ship", "truck"};
+  Dataset data = empty_set();
   for (const auto& batch : batches) {
     SOTTO_CHECK(parse_file(batch, [&](ByteSpan bytes) { return parse_cifar(bytes, data); }));
+  }
+  return data;
+}
+
+Result<Dataset> read_cifar_tar(const std::filesystem::path& tar, bool test) {
+  SOTTO_TRY(const auto archive, read_unpacked(tar, kMostDataBytes));
+  std::map<std::string, ByteSpan> batches;  // by name: the order of the archive does not matter
+  TarReader entries(archive);
+  for (;;) {
+    auto entry = entries.next();
+    if (!entry) return at(tar.string(), entry.error());
+    if (!*entry) break;
+    const std::string name = std::filesystem::path((*entry)->name).filename().string();
+    if (test ? name == "test_batch.bin" : name.starts_with("data_batch_") && name.ends_with(".bin")) {
+      batches.emplace(name, (*entry)->content);
+    }
+  }
+  if (batches.empty()) {
+    return fail(ErrorKind::kCorrupt,
+                tar.string() + ": has no " + (test ? "test_batch.bin" : "data_batch_*.bin"));
+  }
+  Dataset data = empty_set();
+  for (const auto& [name, content] : batches) {
+    if (const auto parsed = parse_cifar(content, data); !parsed) {
+      return at(tar.string() + ": " + name, parsed.error());
+    }
   }
   return data;
 }

@@ -90,12 +90,12 @@ std::string summary(const std::vector<RunRecord>& runs, const std::vector<std::s
 
 /// Rounds that were not evaluated are left out, not gaps: the line goes on to the next value.
 LineChart chart_of(const std::vector<RunRecord>& runs, const std::vector<std::string>& labels,
-                   std::optional<double> RoundMetrics::*value) {
+                   std::optional<double> RecordedRound::*value) {
   LineChart chart;
   chart.x_label = "round";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Series series{labels[i], {}};
-    for (const RoundMetrics& round : runs[i].rounds) {
+    for (const RecordedRound& round : runs[i].rounds) {
       if (!(round.*value)) continue;
       series.points.emplace_back(static_cast<double>(round.round), *(round.*value));
     }
@@ -105,11 +105,11 @@ LineChart chart_of(const std::vector<RunRecord>& runs, const std::vector<std::st
 }
 
 std::string charts(const std::vector<RunRecord>& runs, const std::vector<std::string>& labels) {
-  LineChart accuracy_chart = chart_of(runs, labels, &RoundMetrics::accuracy);
+  LineChart accuracy_chart = chart_of(runs, labels, &RecordedRound::accuracy);
   accuracy_chart.title = "Accuracy by round";
   accuracy_chart.y_label = "share of test samples classified correctly";
   accuracy_chart.y_percent = true;
-  LineChart loss_chart = chart_of(runs, labels, &RoundMetrics::loss);
+  LineChart loss_chart = chart_of(runs, labels, &RecordedRound::loss);
   loss_chart.title = "Loss by round";
   loss_chart.y_label = "mean loss on the test samples";
   std::string out = "<div class=\"charts\">\n";

@@ -95,7 +95,7 @@ std::string rounds_section(const RunRecord& run) {
       stride > 1 ? fmt::format(" (one in {} and the last)", stride) : "");
   for (std::size_t i = 0; i < run.rounds.size(); ++i) {
     if (i % stride != 0 && i + 1 != run.rounds.size()) continue;
-    const RoundMetrics& round = run.rounds[i];
+    const RecordedRound& round = run.rounds[i];
     out += "<tr>";
     for (const std::string& cell :
          {std::to_string(round.round), with_commas(round.clients), with_commas(round.reports),

@@ -18,7 +18,7 @@ Json json_of(const std::optional<Outcome>& outcome) {
           {"loss", or_null(outcome->loss)}};
 }
 
-Json json_of(const RoundMetrics& round) {
+Json json_of(const RecordedRound& round) {
   return {{"round", round.round},
           {"clients", round.clients},
           {"reports", round.reports},

@@ -166,10 +166,10 @@ Result<RunRecord> read_record(const std::filesystem::path& file) {
   return record;
 }
 
-Result<RoundMetrics> read_round(const Json& json, const std::string& place) {
+Result<RecordedRound> read_round(const Json& json, const std::string& place) {
   if (!json.is_object()) return fail(ErrorKind::kCorrupt, place + ": not a JSON object");
   const Fields fields(json, place);
-  RoundMetrics metrics;
+  RecordedRound metrics;
   SOTTO_TRY(metrics.round, fields.count("round"));
   SOTTO_TRY(metrics.clients, fields.count("clients"));
   SOTTO_TRY(metrics.reports, fields.count("reports"));
@@ -200,7 +200,7 @@ Result<void> read_metrics(const std::filesystem::path& file, RunRecord& record) 
           line));
       break;
     }
-    SOTTO_TRY(const RoundMetrics metrics, read_round(*json, place));
+    SOTTO_TRY(const RecordedRound metrics, read_round(*json, place));
     if (!record.rounds.empty() && metrics.round <= record.rounds.back().round) {
       return fail(ErrorKind::kCorrupt, fmt::format("{}: round {} comes after round {}", place,
                                                    metrics.round, record.rounds.back().round));
@@ -248,13 +248,13 @@ double RunRecord::total_seconds() const {
     if (key == "total_seconds") return seconds;
   }
   double sum = 0.0;
-  for (const RoundMetrics& round : rounds) sum += round.round_seconds;
+  for (const RecordedRound& round : rounds) sum += round.round_seconds;
   return sum;
 }
 
 std::uint64_t RunRecord::bytes_up() const {
   std::uint64_t sum = 0;
-  for (const RoundMetrics& round : rounds) sum += round.bytes_up;
+  for (const RecordedRound& round : rounds) sum += round.bytes_up;
   return sum;
 }
 

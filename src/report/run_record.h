@@ -17,7 +17,7 @@
 
 namespace sotto {
 
-struct RoundMetrics {
+struct RecordedRound {
   std::uint64_t round = 0;
   std::uint64_t clients = 0;
   std::uint64_t reports = 0;
@@ -80,7 +80,7 @@ struct RunRecord {
   std::optional<Outcome> best;
   std::string mechanism;
   std::vector<PrivacyClaim> claims;
-  std::vector<RoundMetrics> rounds;
+  std::vector<RecordedRound> rounds;
   std::vector<std::string> notes;  // what reading had to pass over
 
   /// The strongest claim about a client over the whole training, or none where there is none. A
