@@ -115,7 +115,10 @@ Result<Dataset> decode_all(const ClassFiles& classes, const std::string& below) 
     if (data.classes > kMostClasses) return corrupt("more than 100000 class folders");
   }
   if (files.empty()) {
-    return corrupt("no CLASS/IMAGE files" + (below.empty() ? "" : " below '" + below + "'"));
+    if (!below.empty()) {
+      return fail(ErrorKind::kNotFound, "no CLASS/IMAGE files below '" + below + "'");
+    }
+    return corrupt("no CLASS/IMAGE files");
   }
   SOTTO_TRY(data.shape, common_shape(files));
   const std::size_t each = data.shape.size();

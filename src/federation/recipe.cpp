@@ -112,6 +112,9 @@ Result<void> read_override(const std::string& setting, Recipe& recipe,
     return fail(ErrorKind::kUsage, place + ": the value is not valid TOML");
   }
   given.insert(key);
+  // The two ways to say how many clients take part: the command line's replaces the file's.
+  if (key == "federation.k") given.erase("federation.fraction");
+  if (key == "federation.fraction") recipe.federation.k = 0;
   return read_key(place, key.substr(0, dot), key.substr(dot + 1), *parsed.table().get("value"),
                   recipe);
 }

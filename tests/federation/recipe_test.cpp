@@ -1,0 +1,145 @@
+// Recipes are read strictly, and every error says where, what and what would be right.
+#include "sotto/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace sotto {
+namespace {
+
+constexpr const char* kSmall = "[data]\nname = \"embedded\"\n[model]\nname = \"linear\"\n";
+
+std::string error_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  const auto recipe = parse_recipe(text, "r.toml", overrides);
+  EXPECT_FALSE(recipe) << text;
+  if (recipe) return "";
+  EXPECT_EQ(recipe.error().kind, ErrorKind::kUsage);
+  return recipe.error().message;
+}
+
+void expect_parts(const std::string& message, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    EXPECT_NE(message.find(part), std::string::npos) << message << "\nlacks: " << part;
+  }
+}
+
+TEST(Recipe, DefaultsAndNames) {
+  const auto recipe = parse_recipe(kSmall, "recipes/first.toml");
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  EXPECT_EQ(recipe->output.name, "first");
+  EXPECT_EQ(recipe->federation.clients, 100);
+  EXPECT_EQ(recipe->privacy.mechanism, "none");
+  EXPECT_EQ(recipe->to_json()["train"]["lr"], 0.1);
+}
+
+TEST(Recipe, UnknownKeysNameTheLineAndTheNearestKey) {
+  expect_parts(error_of(std::string(kSmall) + "[train]\nlearning_rate = 1\nlr = 2\n"),
+               {"r.toml:6", "unknown key 'train.learning_rate'", "train.lr"});
+  expect_parts(error_of(std::string(kSmall) + "[train]\nmomentun = 0.5\n"),
+               {"r.toml:6", "did you mean 'train.momentum'?"});
+  expect_parts(error_of(std::string(kSmall) + "[train]\nrounds = 5\n"),
+               {"r.toml:6", "did you mean 'federation.rounds'?"});
+  expect_parts(error_of(std::string(kSmall) + "[trian]\nlr = 1\n"),
+               {"r.toml:5", "unknown section [trian]", "did you mean 'train'?"});
+  expect_parts(error_of("lr = 1\n"), {"r.toml:1", "unknown key 'lr'", "did you mean 'train.lr'?"});
+}
+
+TEST(Recipe, WrongTypesAndImpossibleValuesNameWhatIsValid) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"[train]\nlr = \"fast\"", "a number in (0, 1000]"},
+      {"[train]\nlr = 0", "a number in (0, 1000]"},
+      {"[train]\nlr = -0.1", "a number in (0, 1000]"},
+      {"[train]\nlr = nan", "a number in (0, 1000]"},
+      {"[train]\nlr = inf", "a number in (0, 1000]"},
+      {"[train]\nepochs = 1.5", "a whole number in [1, 100000]"},
+      {"[train]\nepochs = 0", "a whole number in [1, 100000]"},
+      {"[train]\nepochs = true", "a whole number in [1, 100000]"},
+      {"[train]\noptimizer = \"sdg\"", "one of \"sgd\" \"adam\" \"rmsprop\""},
+      {"[federation]\nfraction = 1.1", "a number in (0, 1]"},
+      {"[federation]\nfraction = 0", "a number in (0, 1]"},
+      {"[federation]\nclients = -1", "a whole number in [0, 100000000]"},
+      {"[privacy]\nmechanism = \"nome\"", "one of \"none\""},
+      {"[output]\nname = 3", "text"},
+  };
+  for (const auto& [text, valid] : cases) {
+    expect_parts(error_of(kSmall + text + "\n"), {"r.toml:6", "must be " + valid});
+  }
+  expect_parts(error_of("[data]\nname = \"x\"\nresize = [3, 224]\n"), {"r.toml:3", "[channels"});
+  expect_parts(error_of("[data]\nname = \"x\"\nflip = \"yes\"\n"), {"r.toml:3", "true or false"});
+  expect_parts(error_of("[data]\nname = \"x\"\ndeviation = [0.0]\n"), {"r.toml:3", "positive"});
+}
+
+TEST(Recipe, KeysThatContradictEachOther) {
+  expect_parts(error_of("[model]\nname = \"linear\"\n"), {"data.name is missing"});
+  expect_parts(error_of("[data]\nname = \"x\"\n"), {"model.name", "model.file"});
+  expect_parts(error_of("[data]\nname = \"x\"\n[model]\nname = \"linear\"\nfile = \"n.pt\"\n"),
+               {"both given"});
+  expect_parts(error_of(std::string(kSmall) + "[federation]\nfraction = 0.5\nk = 3\n"),
+               {"federation.fraction and federation.k"});
+  expect_parts(error_of(std::string(kSmall) + "[federation]\nclients = 5\nk = 6\n"),
+               {"must be at most 5"});
+  expect_parts(error_of(std::string(kSmall) + "[federation]\nclients = 0\n"), {"users"});
+  expect_parts(error_of(std::string(kSmall) + "[train]\noptimizer = \"adam\"\nmomentum = 0.5\n"),
+               {"train.momentum"});
+}
+
+TEST(Recipe, BrokenTomlNamesTheLine) {
+  expect_parts(error_of("[data]\nname = \n"), {"r.toml:2", "not valid TOML"});
+  expect_parts(error_of("[data]\nname = \"a\"\nname = \"b\"\n"), {"r.toml:3"});
+  expect_parts(error_of(std::string("[da\0ta]", 7)), {"r.toml:1"});
+  expect_parts(error_of("data = 3\n"), {"r.toml:1", "write [data]"});
+}
+
+TEST(Recipe, OverridesWinAndAreAsStrict) {
+  const std::vector<std::string> good = {"train.lr=0.05", "data.name=mnist", "data.flip=true",
+                                         "model.name=\"mlp(20,10)\"", "data.mean=[0.5]",
+                                         "data.deviation=[0.5]"};
+  const auto recipe = parse_recipe(kSmall, "r.toml", good);
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  EXPECT_EQ(recipe->train.lr, 0.05);
+  EXPECT_EQ(recipe->data.name, "mnist");
+  EXPECT_TRUE(recipe->data.flip);
+  EXPECT_EQ(recipe->model.name, "mlp(20,10)");
+  expect_parts(error_of(kSmall, {"train.lr=fast"}), {"--set train.lr=fast", "a number in"});
+  expect_parts(error_of(kSmall, {"train.ls=1"}), {"--set train.ls=1", "did you mean 'train.lr'?"});
+  expect_parts(error_of(kSmall, {"lr=1"}), {"did you mean 'train.lr'?"});
+  expect_parts(error_of(kSmall, {"train.lr"}), {"section.key=value"});
+  expect_parts(error_of(kSmall, {"train.lr=1\nx=2"}), {"--set"});
+}
+
+TEST(Recipe, OverridingOneWayOfSamplingReplacesTheOther) {
+  const std::string by_fraction = std::string(kSmall) + "[federation]\nfraction = 0.5\n";
+  const std::string by_k = std::string(kSmall) + "[federation]\nk = 7\n";
+  EXPECT_EQ(parse_recipe(by_fraction, "r", std::vector<std::string>{"federation.k=3"})->federation.k, 3);
+  EXPECT_EQ(parse_recipe(by_k, "r", std::vector<std::string>{"federation.fraction=0.2"})->federation.k, 0);
+}
+
+TEST(Recipe, TheFingerprintCoversWhatDecidesTheModelAndNothingElse) {
+  const auto print = [](const std::string& setting) {
+    return parse_recipe(kSmall, "r", std::vector<std::string>{setting})->fingerprint();
+  };
+  const std::string base = print("federation.seed=1");
+  for (const char* same : {"federation.rounds=99", "federation.patience=3", "output.name=x",
+                           "federation.evaluate_every=2", "output.checkpoint_every=5"}) {
+    EXPECT_EQ(print(same), base) << same;
+  }
+  for (const char* other : {"federation.seed=2", "train.lr=0.2", "train.epochs=2", "data.flip=true",
+                            "federation.clients=50", "model.name=srr-mnist"}) {
+    EXPECT_NE(print(other), base) << other;
+  }
+}
+
+TEST(Recipe, EveryRecipeOfTheRepositoryIsValid) {
+  int recipes = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(SOTTO_SOURCE_DIR) + "/recipes")) {
+    const auto recipe = load_recipe(entry.path());
+    EXPECT_TRUE(recipe) << recipe.error().message;
+    ++recipes;
+  }
+  EXPECT_GE(recipes, 5);
+}
+
+}  // namespace
+}  // namespace sotto

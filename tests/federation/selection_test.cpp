@@ -1,0 +1,45 @@
+// Client sampling: distinct, repeatable, and every client equally likely.
+#include "federation/selection.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace sotto {
+namespace {
+
+TEST(Selection, PicksDistinctClientsInOrder) {
+  for (RoundId round = 1; round < 50; ++round) {
+    const auto picked = pick_clients(1, round, 20, 7);
+    ASSERT_EQ(picked.size(), 7U);
+    EXPECT_TRUE(std::is_sorted(picked.begin(), picked.end()));
+    EXPECT_EQ(std::set<std::uint32_t>(picked.begin(), picked.end()).size(), 7U);
+    EXPECT_LT(picked.back(), 20U);
+  }
+}
+
+TEST(Selection, AllMeansAll) {
+  const auto picked = pick_clients(1, 1, 5, 5);
+  EXPECT_EQ(picked, (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
+}
+
+TEST(Selection, DependsOnSeedAndRoundAlone) {
+  EXPECT_EQ(pick_clients(1, 2, 1000, 30), pick_clients(1, 2, 1000, 30));
+  EXPECT_NE(pick_clients(1, 2, 1000, 30), pick_clients(1, 3, 1000, 30));
+  EXPECT_NE(pick_clients(1, 2, 1000, 30), pick_clients(2, 2, 1000, 30));
+}
+
+TEST(Selection, EveryClientIsEquallyLikely) {
+  // 20,000 rounds of 3 in 10: each count is Bin(20000, 0.3), deviation 64.8. Six deviations: the
+  // false alarm over 10 clients is below 2e-8, and a client picked with probability 0.325 instead
+  // of 0.3 (500 too often) is caught with probability above 0.95.
+  std::vector<int> counts(10);
+  for (RoundId round = 0; round < 20000; ++round) {
+    for (const std::uint32_t client : pick_clients(3, round, 10, 3)) ++counts[client];
+  }
+  for (const int count : counts) EXPECT_NEAR(count, 6000, 389);
+}
+
+}  // namespace
+}  // namespace sotto

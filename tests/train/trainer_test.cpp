@@ -1,0 +1,171 @@
+// Training on LibTorch: weights in and out, reproducible to the bit, and it learns.
+#include "sotto/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <numeric>
+#include <cmath>
+#include <thread>
+
+namespace sotto {
+namespace {
+
+/// Two classes of 8x8 images: bright on the left, bright on the right, with noise.
+Dataset halves(std::size_t size) {
+  Dataset data;
+  data.shape = {1, 8, 8};
+  data.classes = 2;
+  BitSource bits = BitSource::from_seed(5, "halves");
+  std::vector<std::uint8_t> pixels;
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto label = static_cast<std::int32_t>(i % 2);
+    data.labels.push_back(label);
+    for (std::uint32_t p = 0; p < 64; ++p) {
+      const bool right = p % 8 >= 4;
+      const std::uint64_t base = right == (label == 1) ? 110 : 70;
+      pixels.push_back(static_cast<std::uint8_t>(base + bits.below(80)));
+    }
+  }
+  data.values = std::move(pixels);
+  return data;
+}
+
+std::vector<std::uint32_t> all_of(const Dataset& data) {
+  std::vector<std::uint32_t> indices(data.size());
+  std::iota(indices.begin(), indices.end(), 0U);
+  return indices;
+}
+
+std::shared_ptr<const TrainerFactory> factory_of(const std::string& network, SampleShape input,
+                                                 std::int64_t classes) {
+  TrainerRequest request;
+  request.network = *find_network(network, input, classes);
+  request.input = input;
+  request.classes = classes;
+  auto factory = make_torch_factory(request);
+  EXPECT_TRUE(factory) << factory.error().message;
+  return *factory;
+}
+
+std::vector<float> trained(const TrainerFactory& factory, const Dataset& data,
+                           const TrainOptions& options, std::uint64_t seed,
+                           const Preprocess& preprocess = {}) {
+  auto trainer = *factory.make();
+  EXPECT_TRUE(trainer->load(factory.initial_weights(1)));
+  const auto result = trainer->train(data, all_of(data), preprocess, options,
+                                     BitSource::from_seed(seed, "train"));
+  EXPECT_TRUE(result) << result.error().message;
+  std::vector<float> weights(factory.layout().size());
+  EXPECT_TRUE(trainer->store(weights));
+  return weights;
+}
+
+TEST(Trainer, GivesBackTheWeightsItWasGiven) {
+  const auto factory = factory_of("srr-cifar", {3, 32, 32}, 10);
+  std::vector<float> weights(factory->layout().size());
+  std::iota(weights.begin(), weights.end(), 0.5F);
+  auto trainer = *factory->make();
+  ASSERT_TRUE(trainer->load(weights));
+  std::vector<float> back(weights.size());
+  ASSERT_TRUE(trainer->store(back));
+  EXPECT_EQ(back, weights);
+}
+
+TEST(Trainer, LearnsWithEveryOptimizerAndNetworkKind) {
+  const Dataset data = halves(200);
+  for (const std::string network : {"linear", "mlp(16)", "srr-mnist", "ldp-fed"}) {
+    const auto factory = factory_of(network, data.shape, 2);
+    for (const Optimizer optimizer : {Optimizer::kSgd, Optimizer::kAdam, Optimizer::kRmsprop}) {
+      TrainOptions options;
+      options.optimizer = optimizer;
+      options.learning_rate = optimizer == Optimizer::kSgd ? 0.05 : 0.003;
+      options.epochs = 5;
+      auto trainer = *factory->make();
+      ASSERT_TRUE(trainer->load(trained(*factory, data, options, 1)));
+      const auto sums = trainer->evaluate(data, all_of(data), {});
+      ASSERT_TRUE(sums);
+      EXPECT_EQ(sums->samples, 200U);
+      EXPECT_GT(sums->correct, 190U) << network << " optimizer " << static_cast<int>(optimizer);
+    }
+  }
+}
+
+TEST(Trainer, SameBitsSameWeightsOnWhateverThread) {
+  const Dataset data = halves(64);
+  const auto factory = factory_of("srr-mnist", data.shape, 2);
+  TrainOptions options;
+  options.momentum = 0.5;
+  const std::vector<float> first = trained(*factory, data, options, 1);
+  std::vector<float> others[3];
+  {
+    std::vector<std::jthread> threads;
+    for (auto& weights : others) {
+      threads.emplace_back([&] { weights = trained(*factory, data, options, 1); });
+    }
+  }
+  for (const auto& weights : others) EXPECT_EQ(weights, first);
+  EXPECT_NE(trained(*factory, data, options, 2), first);
+}
+
+TEST(Trainer, ATrainerRemembersNothingOfTheClientBefore) {
+  const Dataset data = halves(64);
+  const auto factory = factory_of("ldp-fed", data.shape, 2);
+  TrainOptions options;
+  options.optimizer = Optimizer::kAdam;
+  options.learning_rate = 0.01;
+  const std::vector<float> fresh = trained(*factory, data, options, 1);
+
+  auto trainer = *factory->make();
+  const std::vector<float> start = factory->initial_weights(1);
+  ASSERT_TRUE(trainer->load(start));
+  ASSERT_TRUE(trainer->train(data, all_of(data), {}, options, BitSource::from_seed(9, "other")));
+  ASSERT_TRUE(trainer->load(start));
+  ASSERT_TRUE(trainer->train(data, all_of(data), {}, options, BitSource::from_seed(1, "train")));
+  std::vector<float> second(start.size());
+  ASSERT_TRUE(trainer->store(second));
+  EXPECT_EQ(second, fresh);
+}
+
+TEST(Trainer, AugmentationIsPartOfTheBits) {
+  const Dataset data = halves(64);
+  const auto factory = factory_of("linear", data.shape, 2);
+  Preprocess augmented;
+  augmented.flip = true;
+  augmented.crop_padding = 2;
+  const auto a = trained(*factory, data, {}, 1, augmented);
+  EXPECT_EQ(trained(*factory, data, {}, 1, augmented), a);
+  EXPECT_NE(trained(*factory, data, {}, 1), a);
+}
+
+TEST(Trainer, ALastBatchOfOneSampleDoesNotBreakBatchNorm) {
+  const Dataset data = halves(17);
+  Preprocess preprocess;
+  preprocess.resize = SampleShape{3, 32, 32};
+  const auto factory = factory_of("srr-cifar", {3, 32, 32}, 2);
+  TrainOptions options;
+  options.batch_size = 16;
+  for (const float weight : trained(*factory, data, options, 1, preprocess)) {
+    ASSERT_TRUE(std::isfinite(weight));
+  }
+}
+
+TEST(Trainer, UnknownDevicesAreErrorsThatSayWhatIsValid) {
+  TrainerRequest request;
+  request.network = *find_network("linear", {1, 8, 8}, 2);
+  for (const char* device : {"gpu", "cuda:x", ""}) {
+    request.device = device;
+    const auto factory = make_torch_factory(request);
+    ASSERT_FALSE(factory) << device;
+    EXPECT_NE(factory.error().message.find("valid: cpu, cuda, cuda:N"), std::string::npos);
+    EXPECT_EQ(factory.error().kind, ErrorKind::kUsage);
+  }
+}
+
+TEST(Trainer, SavingToAnImpossiblePlaceIsAnError) {
+  const auto factory = factory_of("linear", {1, 8, 8}, 2);
+  EXPECT_FALSE(factory->save(factory->initial_weights(1), "/dev/null/model.pt"));
+}
+
+}  // namespace
+}  // namespace sotto
