@@ -127,6 +127,9 @@ Result<std::shared_ptr<const ScriptModel>> ScriptModel::load(const std::filesyst
 }
 
 std::unique_ptr<TorchNet> ScriptModel::instantiate(const torch::Device& device) const {
+  // With gradients on, the copies would be results of the originals, not leaves of their own, and
+  // backward() would pass them by.
+  const torch::NoGradGuard no_grad;
   return std::make_unique<ScriptNet>(module_.deepcopy(), layout_, device);
 }
 

@@ -83,7 +83,8 @@ TEST(Checkpoint, HostileHeadersWithAGoodHashAreRefused) {
   ASSERT_TRUE(write_checkpoint(folder / "c", sample()));
   const auto bytes = *read_file(folder / "c");
   auto long_header = bytes;
-  for (std::size_t i = 8; i < 16; ++i) long_header[i] = std::byte{0xff};
+  ASSERT_GT(long_header.size(), 80U);
+  for (std::size_t i = 8; i < 16; ++i) long_header.at(i) = std::byte{0xff};
   EXPECT_FALSE(parse_checkpoint(resealed(long_header), "c"));
   auto broken_json = bytes;
   broken_json[16] = std::byte{'x'};

@@ -61,7 +61,8 @@ TEST(Networks, InitialWeightsStayWithinTheLimitOfTheirFanIn) {
   const Network network = *find_network("srr-cifar", {3, 32, 32}, 10);
   BitSource bits = BitSource::from_seed(3, "test");
   const std::vector<float> weights = network.initialise(bits);
-  for (const TensorSpec& tensor : network.layout().tensors()) {
+  const Layout layout = network.layout();
+  for (const TensorSpec& tensor : layout.tensors()) {
     if (tensor.shape.size() < 2) continue;
     std::int64_t fan_in = 1;
     for (std::size_t i = 1; i < tensor.shape.size(); ++i) fan_in *= tensor.shape[i];
