@@ -184,7 +184,7 @@ Result<std::optional<TarEntry>> TarReader::next() {
     position_ += kBlock;
     if (all_zero(header)) {
       SOTTO_CHECK(check_end());
-      position_ = archive_.size() - kBlock;  // a further call finds the end mark again
+      position_ -= kBlock;  // a further call finds the end mark again
       return std::nullopt;
     }
     if (!checksum_matches(header)) return corrupt(place + ": wrong tar header checksum");
