@@ -15,9 +15,10 @@ using make::Bytes;
 
 Result<std::size_t> count_entries(ByteSpan archive) {
   TarReader reader(archive);
+  TarEntry entry;
   for (std::size_t count = 0;; ++count) {
-    SOTTO_TRY(const auto entry, reader.next());
-    if (!entry) return count;
+    SOTTO_TRY(const bool more, reader.next(entry));
+    if (!more) return count;
   }
 }
 
