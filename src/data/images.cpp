@@ -180,9 +180,10 @@ Result<Dataset> parse_image_tar(ByteSpan archive, const std::string& below) {
   ClassFiles classes;
   TarReader reader(archive);
   for (;;) {
-    SOTTO_TRY(const auto entry, reader.next());
-    if (!entry) break;
-    SOTTO_CHECK(add_entry(*entry, parts, classes));
+    TarEntry entry;
+    SOTTO_TRY(const bool more, reader.next(entry));
+    if (!more) break;
+    SOTTO_CHECK(add_entry(entry, parts, classes));
   }
   return decode_all(classes, below);
 }
@@ -207,10 +208,11 @@ Result<bool> images_are_split(const fs::path& folder_or_tar) {
     bool test = false;
     TarReader reader(archive);
     for (;;) {
-      SOTTO_TRY(const auto entry, reader.next());
-      if (!entry) return train && test;
-      train = train || entry->name.starts_with("train/");
-      test = test || entry->name.starts_with("test/");
+      TarEntry entry;
+      SOTTO_TRY(const bool more, reader.next(entry));
+      if (!more) return train && test;
+      train = train || entry.name.starts_with("train/");
+      test = test || entry.name.starts_with("test/");
     }
   });
 }

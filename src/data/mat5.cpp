@@ -65,7 +65,8 @@ Result<Element> take_element(ByteSpan& rest, std::string_view what) {
   }
   const Element element{first, rest.first(size)};
   const std::size_t padded = first == kCompressed ? size : (size + 7) / 8 * 8;
-  rest = rest.subspan(std::min(padded, rest.size()));
+  if (padded > rest.size()) return corrupt(shown + ": truncated padding");
+  rest = rest.subspan(padded);
   return element;
 }
 

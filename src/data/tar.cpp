@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -172,7 +172,7 @@ Result<void> TarReader::check_end() const {
   return {};
 }
 
-Result<std::optional<TarEntry>> TarReader::next() {
+Result<bool> TarReader::next(TarEntry& entry) {
   PaxOverrides overrides;
   std::string long_name;
   for (;;) {
@@ -184,8 +184,8 @@ Result<std::optional<TarEntry>> TarReader::next() {
     position_ += kBlock;
     if (all_zero(header)) {
       SOTTO_CHECK(check_end());
-      position_ = archive_.size() - kBlock;  // a further call finds the end mark again
-      return std::nullopt;
+      position_ -= kBlock;  // a further call finds the end mark again
+      return false;
     }
     if (!checksum_matches(header)) return corrupt(place + ": wrong tar header checksum");
     std::string name = header_name(header);
@@ -219,7 +219,8 @@ Result<std::optional<TarEntry>> TarReader::next() {
     if (!folder && safe.empty()) return corrupt("entry '" + printable(name) + "': not a file name");
     const std::uint64_t size = folder ? 0 : overrides.size.value_or(*claimed);
     SOTTO_TRY(const ByteSpan content, take_content(size, name));
-    return TarEntry{std::move(safe), folder, content};
+    entry = {std::move(safe), folder, content};
+    return true;
   }
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 
 #include "data/bytes.h"
@@ -22,8 +21,8 @@ struct TarEntry {
 class TarReader {
  public:
   explicit TarReader(ByteSpan archive) : archive_(archive) {}
-  /// The next file or folder; nothing at the end of the archive.
-  Result<std::optional<TarEntry>> next();
+  /// Puts the next file or folder into `entry`; false at the end of the archive.
+  Result<bool> next(TarEntry& entry);
 
  private:
   Result<ByteSpan> take_content(std::uint64_t size, const std::string& name);
