@@ -225,6 +225,11 @@ TEST_F(Fetch, SaysWhatTheServerAnswered) {
   EXPECT_FALSE(fs::exists(final_));
 }
 
+TEST_F(Fetch, LeavesNothingWhereNothingArrived) {
+  ASSERT_FALSE(fetch("nowhere"));
+  EXPECT_TRUE(fs::is_empty(folder_ / "toy"));
+}
+
 TEST_F(Fetch, FollowsRedirects) {
   put(part_, content_.substr(0, 1000));
   const auto done = fetch("moved");
