@@ -71,17 +71,14 @@ Result<Parts> read_image_source(const fs::path& path) {
   return read_both([&](bool test) { return read_images(path, test ? "test" : "train"); });
 }
 
-/// The files of `folder` whose name starts and ends so, in alphabetical order.
-std::vector<fs::path> files_named(const fs::path& folder, std::string_view start,
-                                  std::string_view end) {
-  std::vector<fs::path> files;
+/// True when `folder` has a file whose name starts and ends so.
+bool has_file(const fs::path& folder, std::string_view start, std::string_view end) {
   std::error_code code;
   for (fs::directory_iterator it(folder, code), last; !code && it != last; it.increment(code)) {
     const std::string name = it->path().filename().string();
-    if (name.starts_with(start) && name.ends_with(end)) files.push_back(it->path());
+    if (name.starts_with(start) && name.ends_with(end)) return true;
   }
-  std::sort(files.begin(), files.end());
-  return files;
+  return false;
 }
 
 Result<Parts> read_folder(const fs::path& folder) {
@@ -93,16 +90,16 @@ Result<Parts> read_folder(const fs::path& folder) {
       return read_idx(at(test ? kTestImages : kTrainImages), at(test ? kTestLabels : kTrainLabels));
     });
   }
-  if (!files_named(folder, "data_batch_", ".bin").empty()) {
+  if (has_file(folder, "data_batch_", ".bin")) {
     SOTTO_TRY(const CifarBatches batches, find_cifar_batches(folder));
     if (batches.test.empty()) return one_part(read_cifar(batches.train));
     return read_both([&](bool test) { return read_cifar(test ? batches.test : batches.train); });
   }
-  if (!files_named(folder, "", ".json").empty()) return one_part(read_leaf(folder));
-  if (!files_named(folder / "train", "", ".json").empty()) {
+  if (has_file(folder, "", ".json")) return one_part(read_leaf(folder));
+  if (has_file(folder / "train", "", ".json")) {
     // LEAF numbers users within a folder, so users of train/ and test/ need not agree; only those
     // of the train part become clients.
-    if (files_named(folder / "test", "", ".json").empty()) {
+    if (!has_file(folder / "test", "", ".json")) {
       return one_part(read_leaf(folder / "train"));
     }
     return read_both([&](bool test) { return read_leaf(folder / (test ? "test" : "train")); });
