@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <thread>
 
 #include "data/toy_data.h"
 
@@ -85,8 +86,10 @@ TEST(FillBatch, BuffersFollowTheShapeFromCallToCall) {
   const Preprocess enlarge{.resize = SampleShape{1, 6, 6}};
   const Dataset small = toy_images({1, 3, 3}, 1);
   const Dataset large = toy_images({1, 9, 4}, 1);
+  std::vector<float> fresh;  // from a thread whose buffers have seen nothing else
+  std::thread([&] { fresh = batch(large, {0}, enlarge); }).join();
   const auto first = batch(small, {0}, enlarge);
-  batch(large, {0}, enlarge);
+  EXPECT_EQ(batch(large, {0}, enlarge), fresh);
   EXPECT_EQ(batch(small, {0}, enlarge), first);
 }
 
