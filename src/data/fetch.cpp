@@ -199,7 +199,10 @@ Result<void> fetch_file(const std::string& url, const DataFile& file, const fs::
   if (code) return fail(ErrorKind::kIo, place.parent_path().string() + ": " + code.message());
 
   SOTTO_TRY(PartFile part, PartFile::open(place.string() + ".part"));
-  SOTTO_CHECK(complete(url, file, part, progress));
+  if (const auto arrived = complete(url, file, part, progress); !arrived) {
+    if (part.size() == 0) fs::remove(part.path(), code);
+    return arrived;
+  }
   SOTTO_TRY(const std::string hash, sha256_file(part.path()));
   if (hash != file.sha256) {
     fs::remove(part.path(), code);

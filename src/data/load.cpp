@@ -66,59 +66,43 @@ Result<Parts> read_both(const Reader& read) {
 
 /// train/ and test/ inside, or classes at the top.
 Result<Parts> read_image_source(const fs::path& path) {
-  if (is_folder(path) && !(is_folder(path / "train") && is_folder(path / "test"))) {
-    return one_part(read_images(path));
-  }
-  Result<Dataset> train = read_images(path, "train");
-  if (!train && train.error().kind == ErrorKind::kNotFound) {
-    return one_part(read_images(path));
-  }
-  if (!train) return tl::unexpected(train.error());
-  SOTTO_TRY(Dataset test, read_images(path, "test"));
-  return Parts{std::move(*train), std::move(test)};
+  SOTTO_TRY(const bool split, images_are_split(path));
+  if (!split) return one_part(read_images(path));
+  return read_both([&](bool test) { return read_images(path, test ? "test" : "train"); });
 }
 
-/// The files of `folder` whose name starts and ends so, in alphabetical order.
-std::vector<fs::path> files_named(const fs::path& folder, std::string_view start,
-                                  std::string_view end) {
-  std::vector<fs::path> files;
+/// True when `folder` has a file whose name starts and ends so.
+bool has_file(const fs::path& folder, std::string_view start, std::string_view end) {
   std::error_code code;
   for (fs::directory_iterator it(folder, code), last; !code && it != last; it.increment(code)) {
     const std::string name = it->path().filename().string();
-    if (name.starts_with(start) && name.ends_with(end)) files.push_back(it->path());
+    if (name.starts_with(start) && name.ends_with(end)) return true;
   }
-  std::sort(files.begin(), files.end());
-  return files;
+  return false;
 }
 
 Result<Parts> read_folder(const fs::path& folder) {
   for (const std::string_view ending : kIdxEndings) {
     const auto at = [&](const char* name) { return folder / (name + std::string(ending)); };
     if (!is_there(at(kTrainImages))) continue;
-    SOTTO_TRY(Dataset train, read_idx(at(kTrainImages), at(kTrainLabels)));
-    if (!is_there(at(kTestImages))) return Parts{std::move(train), std::nullopt};
-    SOTTO_TRY(Dataset test, read_idx(at(kTestImages), at(kTestLabels)));
-    return Parts{std::move(train), std::move(test)};
+    if (!is_there(at(kTestImages))) return one_part(read_idx(at(kTrainImages), at(kTrainLabels)));
+    return read_both([&](bool test) {
+      return read_idx(at(test ? kTestImages : kTrainImages), at(test ? kTestLabels : kTrainLabels));
+    });
   }
-  if (const auto batches = files_named(folder, "data_batch_", ".bin"); !batches.empty()) {
-    SOTTO_TRY(Dataset train, read_cifar(batches));
-    if (!is_there(folder / "test_batch.bin")) return Parts{std::move(train), std::nullopt};
-    SOTTO_TRY(Dataset test, read_cifar({folder / "test_batch.bin"}));
-    return Parts{std::move(train), std::move(test)};
+  if (has_file(folder, "data_batch_", ".bin")) {
+    SOTTO_TRY(const CifarBatches batches, find_cifar_batches(folder));
+    if (batches.test.empty()) return one_part(read_cifar(batches.train));
+    return read_both([&](bool test) { return read_cifar(test ? batches.test : batches.train); });
   }
-  if (!files_named(folder, "", ".json").empty()) {
-    SOTTO_TRY(Dataset all, read_leaf(folder));
-    return Parts{std::move(all), std::nullopt};
-  }
-  if (!files_named(folder / "train", "", ".json").empty()) {
+  if (has_file(folder, "", ".json")) return one_part(read_leaf(folder));
+  if (has_file(folder / "train", "", ".json")) {
     // LEAF numbers users within a folder, so users of train/ and test/ need not agree; only those
     // of the train part become clients.
-    SOTTO_TRY(Dataset train, read_leaf(folder / "train"));
-    if (files_named(folder / "test", "", ".json").empty()) {
-      return Parts{std::move(train), std::nullopt};
+    if (!has_file(folder / "test", "", ".json")) {
+      return one_part(read_leaf(folder / "train"));
     }
-    SOTTO_TRY(Dataset test, read_leaf(folder / "test"));
-    return Parts{std::move(train), std::move(test)};
+    return read_both([&](bool test) { return read_leaf(folder / (test ? "test" : "train")); });
   }
   return read_image_source(folder);
 }

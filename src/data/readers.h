@@ -30,19 +30,23 @@ struct CifarBatches {
   std::vector<std::filesystem::path> test;  // empty where the folder has none
 };
 Result<CifarBatches> find_cifar_batches(const std::filesystem::path& folder);
-
-/// The same out of the official cifar-10-binary.tar.gz: cifar-10-batches-bin/data_batch_1.bin to
+/// The batches out of the official cifar-10-binary.tar.gz: cifar-10-batches-bin/data_batch_1.bin to
 /// data_batch_5.bin in this order, or test_batch.bin.
 Result<Dataset> read_cifar_tar(const std::filesystem::path& tar, bool test);
 
-/// SVHN "cropped digits" .mat (MATLAB 5, compressed or not): X is 32x32x3xN, y is Nx1 with 10 for 0.
+/// SVHN "cropped digits" .mat (MATLAB 5, compressed or not): X is 32x32x3xN, y is Nx1 with 10 for
+/// 0.
 Result<Dataset> read_svhn(const std::filesystem::path& file);
 
 /// A folder, .tar or .tar.gz with one folder for each class, JPEG and PNG files inside. Class order
-/// is the alphabetical order of the folder names. `below` selects a subfolder ("train"), or "";
-/// one that is not there is kNotFound.
-/// All images must have one size; grey stays one channel when every image is grey.
-Result<Dataset> read_images(const std::filesystem::path& folder_or_tar, const std::string& below = "");
+/// is the alphabetical order of the folder names, sample order that of the names within the class.
+/// `below` selects a subfolder ("train"), or "". All images must have one size; grey stays one
+/// channel when every image is grey. Hidden files and files beside the class folders are passed
+/// over.
+Result<Dataset> read_images(const std::filesystem::path& folder_or_tar,
+                            const std::string& below = "");
+/// True when the folder or archive has train/ and test/ at its top.
+Result<bool> images_are_split(const std::filesystem::path& folder_or_tar);
 
 /// CSV: a header line or none; the column called label, class, target or y holds the class, else
 /// the last one (numbers from 0, or names, sorted). All other columns are numeric features.
