@@ -174,6 +174,8 @@ TEST(HeatMap, OddDataStillGiveAPicture) {
   expect_sound(svg);
   EXPECT_EQ(count(svg, "cell void"), 3U);
   EXPECT_EQ(count(svg, "no value<"), 3U);
+  map.values = {1.0, 2.0, kInfinity, -kInfinity};  // the scale ends at the largest finite value
+  EXPECT_NE(to_svg(map).find("fill=\"#fde45c\"><title>r0, c1: 2<"), std::string::npos);
   map.values = {2.0, 2.0, 2.0, 2.0};
   expect_sound(to_svg(map));
   map.values = {-1e308, 1e308, 0.0, 0.0};

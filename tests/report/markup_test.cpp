@@ -98,6 +98,7 @@ TEST(Axis, SharesStayWithinZeroAndOne) {
     EXPECT_LE(axis.low, value);
     EXPECT_GE(axis.high, value);
   }
+  EXPECT_LE(fitted_axis(0.9999999, 1.0, 6, true).high, 1.0);  // almost constant: air is added
   const Axis axis = fitted_axis(0.92, 0.98, 6, true);
   EXPECT_EQ(axis.label(0.95, true), "95\xC2\xA0%");
   EXPECT_EQ(fitted_axis(0.1, 0.9, 6, true).label(0.0, true), "0\xC2\xA0%");
