@@ -9,12 +9,18 @@ foreach(component IN LISTS SOTTO_COMPONENTS)
           COMPONENT ${component})
 endforeach()
 install(DIRECTORY include/sotto DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT core)
+# A copy of tl/expected.hpp that came with our source goes along with our headers.
+string(FIND "${SOTTO_EXPECTED_INCLUDE}/" "${PROJECT_SOURCE_DIR}/" carried)
+if(carried EQUAL 0)
+  install(FILES ${SOTTO_EXPECTED_INCLUDE}/tl/expected.hpp
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tl COMPONENT core)
+endif()
 if(SOTTO_CLI)
   install(TARGETS sotto_cli COMPONENT cli)
 endif()
 
 configure_package_config_file(cmake/sotto-config.cmake.in sotto-config.cmake
-  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sotto)
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sotto PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(sotto-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/sotto-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/sotto-config-version.cmake

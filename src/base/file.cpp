@@ -51,6 +51,10 @@ Result<void> write_file_atomically(const std::filesystem::path& path,
   std::error_code code;
   std::filesystem::create_directories(folder, code);
   if (code) return fail(ErrorKind::kIo, folder.string() + ": " + code.message());
+  const auto target = std::filesystem::status(path, code);
+  if (std::filesystem::exists(target) && !std::filesystem::is_regular_file(target)) {
+    return fail(ErrorKind::kIo, path.string() + ": cannot be written: not a regular file");
+  }
 
   const std::string temporary = path.string() + ".tmp." + std::to_string(::getpid());
   Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));

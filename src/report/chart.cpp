@@ -238,7 +238,7 @@ std::string to_svg(const LineChart& chart) {
   body += names.markup;
   y += 24.0 + names.height;
   body += svg_text(kMargin, y, "", chart.y_label);
-  plot.top = y + 14.0;
+  plot.top = y + 19.0;
 
   if (empty) {
     body += svg_text(kWidth / 2.0, plot.top + kPlotHeight / 2.0, "text-anchor=\"middle\"",

@@ -9,6 +9,7 @@
 
 #include "report/chart.h"
 #include "report/markup.h"
+#include "report/scale.h"
 #include "report/svg.h"
 
 namespace sotto {
@@ -134,16 +135,15 @@ std::string draw_scale(const Shades& shades, double x, double top, double height
   for (int i = 0; i < kSteps; ++i) {
     const double y = top + height * i / kSteps;
     const double share = 1.0 - (i + 0.5) / kSteps;
-    out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>",
-                       coordinate(x), coordinate(y), coordinate(kBar),
-                       coordinate(height / kSteps + 0.5), hex(colour_at(share)));
+    out += fmt::format(
+        "<rect class=\"bar\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>",
+        coordinate(x), coordinate(y), coordinate(kBar), coordinate(height / kSteps + 0.5),
+        hex(colour_at(share)));
   }
-  constexpr int kLabels = 5;
-  for (int i = 0; i < kLabels; ++i) {
-    const double share = static_cast<double>(i) / (kLabels - 1);
-    const double value = shades.low * (1.0 - share) + shades.high * share;
-    out += svg_text(x + kBar + 6.0, top + height * (1.0 - share) + 3.5, "class=\"small\"",
-                    number(value, 3));
+  const Axis axis = exact_axis(shades.low, shades.high, 6, false);
+  for (const double tick : axis.ticks) {
+    out += svg_text(x + kBar + 6.0, axis.place(tick, top + height, top) + 3.5, "class=\"small\"",
+                    axis.label(tick, false));
   }
   return out + '\n';
 }

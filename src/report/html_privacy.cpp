@@ -20,8 +20,8 @@ std::string epsilon_text(double epsilon) {
 }
 
 std::string banner(PrivacyLevel level, std::string_view head, const std::string& text) {
-  return fmt::format("<div class=\"banner {}\"><b>{}</b>{}</div>\n", css_class(level), escape(head),
-                     escape(text));
+  return fmt::format("<div class=\"banner {}\"><b>{}</b><span>{}</span></div>\n", css_class(level),
+                     escape(head), escape(text));
 }
 
 /// What epsilon means for one client.

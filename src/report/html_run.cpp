@@ -139,7 +139,7 @@ std::string run_section(const RunRecord& run, const std::string& label, std::siz
     out += fmt::format("<div class=\"banner warn\">{}</div>\n", escape(note));
   }
   out += privacy_section(run) + recipe_section(run);
-  out += "<div class=\"columns\">\n" + time_section(run) + setting_section(run) + "</div>\n";
+  out += "<div class=\"pair\">\n" + time_section(run) + setting_section(run) + "</div>\n";
   return out + rounds_section(run) + "</section>\n";
 }
 

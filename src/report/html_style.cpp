@@ -45,7 +45,7 @@ margin:0 0 20px}
 .tile dd{margin:2px 0 0;font-size:25px;font-weight:650;line-height:1.25;letter-spacing:-.01em;
 font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
 .tile dd.note{margin:2px 0 0;color:var(--soft);font-size:13px;font-weight:400;letter-spacing:0}
-.tile dd.text{font-size:19px;padding:4px 0 2px}
+.tile dd.text{font-size:17px;padding:4px 0 2px}
 .charts{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:20px;margin:0 0 20px}
 .chart{margin:0;padding:8px;overflow-x:auto}
 .chart svg{display:block;width:100%;min-width:430px;height:auto}
@@ -66,11 +66,13 @@ font-size:13px;font-weight:600;white-space:nowrap}
 .bad{color:var(--bad);background:var(--bad-paper);border-color:var(--bad-line)}
 .warn{color:var(--warn);background:var(--warn-paper);border-color:var(--warn-line)}
 .good{color:var(--good);background:var(--good-paper);border-color:var(--good-line)}
-.banner{border:1px solid;border-radius:10px;padding:12px 16px;margin:0 0 16px}
+.banner{border-width:1px;border-style:solid;border-radius:10px;padding:12px 16px;margin:0 0 16px}
 .banner b{display:block}
+.banner span{color:var(--ink)}
 .run{margin-top:44px}
 .run>header{display:flex;flex-wrap:wrap;align-items:center;gap:6px 12px;margin:0 0 4px}
 .run>.lead{font-size:14px;margin-bottom:16px}
+.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(280px,1fr));gap:0 20px}
 .columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(250px,1fr));gap:22px 36px}
 .recipe h4{margin:0 0 4px;font-size:12px;font-weight:600;letter-spacing:.07em;
 text-transform:uppercase;color:var(--soft)}

@@ -24,6 +24,7 @@ constexpr std::string_view kStyle =
     "@ .mark{fill:currentColor;stroke:var(--paper);stroke-width:1.5}"
     "@ .hit{fill:transparent}"
     "@ .hit:hover{fill:currentColor}"
+    "@ .cell,@ .bar{shape-rendering:crispEdges}"
     "@ .cell:hover{stroke:var(--ink);stroke-width:1.5}"
     "@ .void{fill:var(--void)}"
     "@ .small{font-size:10px}"

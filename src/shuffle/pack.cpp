@@ -2,8 +2,8 @@
 //
 // Encoding, little-endian: "SOT1" | round u32 | position u64 | count u64 | symbol bytes u8 |
 // length of mechanism id u8 | mechanism id | count symbols of that many bytes, two's complement.
-// A message is as long as its header says and not a byte longer: parse() rebuilds what it read and
-// compares, so that there is one encoding for each envelope.
+// A message is as long as its header says and not a byte longer, and every field has one form, so
+// there is one encoding for each envelope.
 #include <algorithm>
 #include <cstring>
 

@@ -1,0 +1,58 @@
+// A mechanism for the tests of the later stages: its symbols are the values themselves, times a
+// factor, so that a test can make any envelope by the proper path.
+#pragma once
+
+#include <cmath>
+
+#include "sotto/aggregate.h"
+#include "sotto/mechanism.h"
+
+namespace sotto {
+
+inline std::shared_ptr<const Layout> flat_layout(std::size_t size) {
+  auto layout = std::make_shared<Layout>();
+  layout->add("w", {static_cast<std::int64_t>(size)}, TensorRole::kParameter);
+  return layout;
+}
+
+class CountingMechanism final : public Mechanism {
+ public:
+  CountingMechanism(std::size_t size, Symbol largest, Symbol factor = 1, unsigned bytes = 8,
+                    std::string id = "counting.v1")
+      : domain_{flat_layout(size), {Range{0.0, 1e6}}},
+        largest_(largest),
+        factor_(factor),
+        bytes_(bytes),
+        id_(std::move(id)) {}
+  std::string_view id() const noexcept override { return id_; }
+  const Domain& domain() const noexcept override { return domain_; }
+  Guarantee guarantee() const override { return {}; }
+  unsigned symbol_bytes() const noexcept override { return bytes_; }
+  Symbol largest_symbol() const noexcept override { return largest_; }
+  void decode(std::span<const std::int64_t> sums, std::uint64_t reports, std::size_t /*first*/,
+              std::span<double> mean) const override {
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      mean[i] = static_cast<double>(sums[i]) / static_cast<double>(reports);
+    }
+  }
+
+ private:
+  void sample(std::span<const float> input, BitSource& /*bits*/,
+              std::span<Symbol> out) const override {
+    for (std::size_t i = 0; i < input.size(); ++i) out[i] = std::llrint(input[i]) * factor_;
+  }
+  Domain domain_;
+  Symbol largest_;
+  Symbol factor_;
+  unsigned bytes_;
+  std::string id_;
+};
+
+inline std::vector<Envelope> envelopes_of(const Mechanism& mechanism, std::vector<float> values,
+                                          RoundId round, std::size_t split = 0) {
+  BitSource bits = BitSource::from_seed(1, "test");
+  Update update(mechanism.domain().layout, std::move(values));
+  return pack(mechanism.perturb(bound(std::move(update), mechanism.domain()), bits), round, split);
+}
+
+}  // namespace sotto

@@ -1,0 +1,189 @@
+// Charts: well-formed whatever the data, gaps where values are missing, hover text, scoped styles.
+#include "report/chart.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "balanced.h"
+
+namespace sotto {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::size_t count(const std::string& text, std::string_view what) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+LineChart one_series(std::vector<std::pair<double, double>> points) {
+  return {"Title", "round", "loss", {{"run", std::move(points)}}, {}, false};
+}
+
+/// The d attribute of the only series' line.
+std::string line_of(const std::string& svg) {
+  const std::size_t series = svg.find("<g class=\"s0\">\n<svg");
+  const std::size_t start = svg.find(" d=\"", series) + 4;
+  return svg.substr(start, svg.find('"', start) - start);
+}
+
+void expect_sound(const std::string& svg) {
+  EXPECT_EQ(unbalanced(svg), "");
+  const std::string body = svg.substr(svg.find("</style>"));
+  EXPECT_EQ(body.find("nan"), std::string::npos);
+  EXPECT_EQ(body.find("inf"), std::string::npos);
+}
+
+TEST(Balanced, FindsWhatIsWrong) {
+  EXPECT_EQ(unbalanced("<!DOCTYPE html><p title=\"a>b\"><br>x</p>"), "");
+  EXPECT_NE(unbalanced("<p><b></p></b>"), "");
+  EXPECT_NE(unbalanced("<p>"), "");
+  EXPECT_NE(unbalanced("</p>"), "");
+  EXPECT_NE(unbalanced("<p <b>"), "");
+}
+
+TEST(LineChart, HasTitleLabelsLegendAndHoverText) {
+  LineChart chart = one_series({{1, 0.5}, {2, 0.25}});
+  chart.series.push_back({"other", {{1, 0.75}, {2, 0.125}}});
+  const std::string svg = to_svg(chart);
+  expect_sound(svg);
+  for (const char* text :
+       {">Title<", ">round<", ">loss<", ">run<", ">other<", "<title>run: round 2, 0.25</title>",
+        "<title>other: round 2, 0.125</title>"}) {
+    EXPECT_NE(svg.find(text), std::string::npos) << text;
+  }
+}
+
+TEST(LineChart, PercentsAreLabelledAsSuch) {
+  LineChart chart = one_series({{1, 0.91}, {2, 0.97}});
+  chart.y_percent = true;
+  const std::string svg = to_svg(chart);
+  EXPECT_NE(svg.find(">97\xC2\xA0%<"), std::string::npos);
+  EXPECT_NE(svg.find("run: round 1, 91.00\xC2\xA0%"), std::string::npos);
+}
+
+TEST(LineChart, NotANumberLeavesAGap) {
+  const std::string svg = to_svg(one_series({{1, 1}, {2, 2}, {3, kNan}, {4, 3}, {5, 4}}));
+  expect_sound(svg);
+  EXPECT_EQ(count(line_of(svg), "M"), 2U);
+  EXPECT_EQ(count(line_of(svg), "L"), 2U);
+  EXPECT_EQ(count(svg, "<title>"), 4U);
+}
+
+TEST(LineChart, OddDataStillGiveAPicture) {
+  expect_sound(to_svg(LineChart{}));
+  expect_sound(to_svg(one_series({})));
+  expect_sound(to_svg(one_series({{1, 0.5}})));
+  expect_sound(to_svg(one_series({{1, 0.5}, {2, 0.5}, {3, 0.5}})));
+  expect_sound(to_svg(one_series({{1, 0}, {2, 0}})));
+  expect_sound(to_svg(one_series({{kNan, 1}, {1, kNan}, {kInfinity, 2}, {2, -kInfinity}})));
+  expect_sound(to_svg(one_series({{-1e308, -1e308}, {1e308, 1e308}})));
+  expect_sound(to_svg(one_series({{1, 1e15}, {2, 1e15 + 1}})));
+  EXPECT_NE(to_svg(one_series({})).find("no values yet"), std::string::npos);
+  LineChart reversed = one_series({{1, 1}, {2, 2}});
+  reversed.y_range = {3.0, 3.0};
+  expect_sound(to_svg(reversed));
+}
+
+TEST(LineChart, APointBetweenGapsHasAMarker) {
+  std::vector<std::pair<double, double>> points;
+  for (int i = 0; i < 200; ++i) points.emplace_back(i, i == 100 || i % 50 != 49 ? 1.0 + i : kNan);
+  points[99].second = points[101].second = kNan;
+  const std::string svg = to_svg(one_series(std::move(points)));
+  EXPECT_EQ(count(svg, "class=\"mark\""), 1U);
+}
+
+TEST(LineChart, ManyPointsStaySmallAndKeepTheirExtremes) {
+  std::vector<std::pair<double, double>> points;
+  for (int i = 0; i < 100'000; ++i) points.emplace_back(i, std::sin(i * 0.7));
+  points[50'000].second = 9.0;
+  const std::string svg = to_svg(one_series(std::move(points)));
+  expect_sound(svg);
+  EXPECT_LT(svg.size(), 40'000U);
+  // The highest point lies near the top of the plot, as only the spike can.
+  double highest = kInfinity;
+  const std::string line = line_of(svg);
+  for (std::size_t at = line.find(' '); at != std::string::npos; at = line.find(' ', at + 1)) {
+    highest = std::min(highest, std::stod(line.substr(at + 1)));
+  }
+  EXPECT_LT(highest, 110.0);
+}
+
+TEST(LineChart, TextIsEscapedEverywhere) {
+  LineChart chart{"<script>T</script>", "<x>", "<y>", {{"<a\"b>", {{1, 1}, {2, 2}}}}, {}, false};
+  chart.series.push_back({"</svg><script>", {{1, 2}, {2, 1}}});
+  const std::string svg = to_svg(chart);
+  expect_sound(svg);
+  EXPECT_EQ(svg.find("<script"), std::string::npos);
+  EXPECT_EQ(count(svg, "</svg>"), 3U);  // two nested ones and the picture's own
+}
+
+TEST(LineChart, StylesAreScopedAndBytesRepeat) {
+  const LineChart chart = one_series({{1, 1}, {2, 2}});
+  LineChart other = chart;
+  other.title = "Another";
+  const auto style_class = [](const std::string& svg) {
+    const std::size_t at = svg.find("class=\"sotto-") + 7;
+    return svg.substr(at, svg.find('"', at) - at);
+  };
+  EXPECT_EQ(to_svg(chart), to_svg(chart));
+  EXPECT_NE(style_class(to_svg(chart)), style_class(to_svg(other)));
+  const std::string svg = to_svg(chart);
+  const std::string style =
+      svg.substr(svg.find("<style>") + 7, svg.find("</style>") - svg.find("<style>") - 7);
+  // Every rule starts with the picture's class.
+  EXPECT_EQ(count(style, "{") - 1, count(style, "." + style_class(svg)) - count(style, ",."));
+  EXPECT_NE(style.find("prefers-color-scheme:dark"), std::string::npos);
+}
+
+HeatMap square(std::size_t side) {
+  HeatMap map{"Map", "client", "round", {}, {}, {}};
+  for (std::size_t i = 0; i < side; ++i) {
+    map.rows.push_back("r" + std::to_string(i));
+    map.columns.push_back("c" + std::to_string(i));
+  }
+  for (std::size_t i = 0; i < side * side; ++i) map.values.push_back(static_cast<double>(i));
+  return map;
+}
+
+TEST(HeatMap, EveryCellHasItsValueAsHoverText) {
+  const std::string svg = to_svg(square(3));
+  expect_sound(svg);
+  EXPECT_EQ(count(svg, "class=\"cell\""), 9U);
+  EXPECT_NE(svg.find("<title>r1, c2: 5</title>"), std::string::npos);
+}
+
+TEST(HeatMap, TakesAHundredByAHundred) {
+  const std::string svg = to_svg(square(100));
+  expect_sound(svg);
+  EXPECT_EQ(count(svg, "class=\"cell\""), 10'000U);
+  EXPECT_LT(count(svg, "<text"), 300U);  // labels thin out, values disappear
+  EXPECT_LT(svg.size(), 2'000'000U);
+}
+
+TEST(HeatMap, OddDataStillGiveAPicture) {
+  HeatMap map = square(2);
+  map.values = {1.0, kNan, kInfinity};  // and one missing
+  const std::string svg = to_svg(map);
+  expect_sound(svg);
+  EXPECT_EQ(count(svg, "cell void"), 3U);
+  EXPECT_EQ(count(svg, "no value<"), 3U);
+  map.values = {1.0, 2.0, kInfinity, -kInfinity};  // the scale ends at the largest finite value
+  EXPECT_NE(to_svg(map).find("fill=\"#fde45c\"><title>r0, c1: 2<"), std::string::npos);
+  map.values = {2.0, 2.0, 2.0, 2.0};
+  expect_sound(to_svg(map));
+  map.values = {-1e308, 1e308, 0.0, 0.0};
+  expect_sound(to_svg(map));
+  expect_sound(to_svg(HeatMap{}));
+  map.rows[0] = "<script>";
+  EXPECT_EQ(to_svg(map).find("<script"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sotto
