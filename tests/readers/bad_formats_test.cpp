@@ -124,6 +124,16 @@ TEST(BadMat, ArraysThatDoNotFit) {
                          "elements of type 99"));
 }
 
+TEST(BadMat, MissingPadding) {
+  // X without the two bytes that fill its last element up to a multiple of 8.
+  Bytes x = make::mat_array("X", 9, {1, 1, 3, 2}, 2, make::counting(6));
+  x.resize(x.size() - 2);
+  x[4] = static_cast<std::byte>(x.size() - 8);
+  EXPECT_TRUE(fails_with(svhn_of(x, {}), "byte 128: element: truncated padding"));
+  x.resize(x.size() + 2);  // now the outer element is padded, the inner one is not
+  EXPECT_TRUE(fails_with(svhn_of(x, {}), "byte 128: array 'X': truncated padding"));
+}
+
 TEST(BadMat, AbsurdSizes) {
   const auto array = [](const std::vector<std::uint32_t>& dimensions, std::uint32_t type = 2) {
     return svhn_of(make::mat_array("X", 9, dimensions, type, make::counting(8)), {});

@@ -1,11 +1,15 @@
 // Broken pictures, and folders and tars that are no set of pictures.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "data/image.h"
 #include "data/parsers.h"
 #include "data/readers.h"
+#include "data/reading.h"
 #include "readers/expect.h"
 
 namespace sotto {
@@ -123,6 +127,30 @@ TEST(BadImages, ErrorsNameTheFirstBadImage) {
   for (int again = 0; again < 20; ++again) {
     ASSERT_TRUE(fails_with(images_of(broken), "a/1120.png: broken PNG"));
   }
+}
+
+TEST(ForEachInParallel, AnEarlyErrorIsNotReplacedByALateOneOfAHigherIndex) {
+  using namespace std::chrono_literals;
+  std::atomic<bool> high_started{false};
+  std::atomic<bool> low_failed{false};
+  const auto wait_for = [](const std::atomic<bool>& flag) {  // in vain where there is one core
+    for (int i = 0; i < 100 && !flag; ++i) std::this_thread::sleep_for(2ms);
+  };
+  const auto result = for_each_in_parallel(128, [&](std::size_t i) -> Result<void> {
+    if (i == 5) {
+      wait_for(high_started);
+      low_failed = true;
+      return corrupt("low");
+    }
+    if (i == 64) {
+      high_started = true;
+      wait_for(low_failed);
+      std::this_thread::sleep_for(20ms);
+      return corrupt("high");
+    }
+    return {};
+  });
+  EXPECT_TRUE(fails_with(result, "low"));
 }
 
 TEST(BadImages, FoldersOnDisk) {
