@@ -76,8 +76,10 @@ class Fetch : public testing::Test {
           answer.set_content(content_.substr(5, 5), "application/gzip");
           const_cast<httplib::Request&>(request).ranges.clear();
         });
-    server_.Get("/failing/toy/file.gz",
-                [](const httplib::Request&, httplib::Response& answer) { answer.status = 503; });
+    server_.Get("/failing/toy/file.gz", [](const httplib::Request&, httplib::Response& answer) {
+      answer.status = 503;
+      answer.set_content("the server is ill", "text/plain");
+    });
   }
 
   KnownSet set() const {

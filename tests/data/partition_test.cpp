@@ -66,8 +66,8 @@ TEST_P(EveryRule, CoversTheDataExactlyOnceWithNobodyEmpty) {
 
 TEST_P(EveryRule, DependsOnTheSeedAlone) {
   const Dataset data = toy_labels({97, 3, 250, 0, 41, 1});
-  const auto [rule, clients] = GetParam();
   const auto flat = [&](std::uint64_t seed) {
+    const auto [rule, clients] = GetParam();
     const Partition parts = cut(data, rule, clients, seed);
     std::vector<std::uint32_t> all;
     for (std::size_t c = 0; c < clients; ++c) {
@@ -114,7 +114,7 @@ TEST(Partition, StratifiedCountsAndSizesDifferByAtMostOne) {
       for (std::size_t k = 0; k < left.size(); ++k) {
         EXPECT_LE(std::max(left[k], right[k]) - std::min(left[k], right[k]), 1U);
       }
-      const auto [low, high] = std::minmax(parts.client(a).size(), parts.client(b).size());
+      const auto [low, high] = std::minmax({parts.client(a).size(), parts.client(b).size()});
       EXPECT_LE(high - low, 1U);
     }
   }
