@@ -45,16 +45,22 @@ void sync_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
-Result<void> write_file_atomically(const std::filesystem::path& path,
+Result<void> write_file_atomically(const std::filesystem::path& name,
                                    std::span<const std::byte> content) {
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   std::error_code code;
-  std::filesystem::create_directories(folder, code);
-  if (code) return fail(ErrorKind::kIo, folder.string() + ": " + code.message());
+  // A rename would replace a link (/dev/stdout is one) instead of the file that it leads to.
+  const bool link = std::filesystem::is_symlink(std::filesystem::symlink_status(name, code));
+  const std::filesystem::path path = link ? std::filesystem::canonical(name, code) : name;
+  if (link && code) {
+    return fail(ErrorKind::kIo, name.string() + ": cannot be written: a link that leads nowhere");
+  }
   const auto target = std::filesystem::status(path, code);
   if (std::filesystem::exists(target) && !std::filesystem::is_regular_file(target)) {
-    return fail(ErrorKind::kIo, path.string() + ": cannot be written: not a regular file");
+    return fail(ErrorKind::kIo, name.string() + ": cannot be written: not a regular file");
   }
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::filesystem::create_directories(folder, code);
+  if (code) return fail(ErrorKind::kIo, folder.string() + ": " + code.message());
 
   const std::string temporary = path.string() + ".tmp." + std::to_string(::getpid());
   Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));

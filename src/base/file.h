@@ -12,9 +12,9 @@
 
 namespace sotto {
 
-/// Writes to a temporary beside `path`, syncs it, renames it over `path` and syncs the folder: after
-/// a crash at any moment the file is the old one or the new one. Makes missing parent folders, and
-/// refuses to put a file in the place of a folder, device or pipe.
+/// Writes to a temporary beside `path`, syncs it, renames it over `path` and syncs the folder:
+/// after a crash at any moment the file is the old one or the new one. Makes missing parent
+/// folders, follows links, and refuses to put a file in the place of a folder, device or pipe.
 Result<void> write_file_atomically(const std::filesystem::path& path,
                                    std::span<const std::byte> content);
 Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view content);

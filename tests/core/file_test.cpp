@@ -109,6 +109,22 @@ TEST(WriteFile, WhatIsNotARegularFileIsNotReplaced) {
   EXPECT_EQ(TemporaryFolder::entries(folder.path()), 1);
 }
 
+TEST(WriteFile, ALinkStaysALink) {
+  const TemporaryFolder folder;
+  folder.write("deep/real", "old");
+  const fs::path link = folder.path() / "link";
+  fs::create_symlink("deep/real", link);
+  ASSERT_TRUE(write_file_atomically(link, std::string_view("new")));
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(read_text(folder.path() / "deep/real").value(), "new");
+  fs::remove(folder.path() / "deep/real");
+  EXPECT_FALSE(write_file_atomically(link, std::string_view("new")));
+  EXPECT_TRUE(fs::is_symlink(link));
+  ASSERT_EQ(::mkfifo((folder.path() / "deep/real").c_str(), 0600), 0);
+  EXPECT_FALSE(write_file_atomically(link, std::string_view("new")));
+  EXPECT_TRUE(fs::is_symlink(link));
+}
+
 TEST(ReadFile, SaysWhatIsWrong) {
   const TemporaryFolder folder;
   const auto missing = read_file(folder.path() / "missing");
