@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,9 +29,16 @@ class TemporaryFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  void write(const std::filesystem::path& name, std::string_view content) const {
+  std::filesystem::path operator/(const std::filesystem::path& name) const { return path_ / name; }
+
+  std::filesystem::path write(const std::filesystem::path& name, std::string_view content) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary) << content;
+    return path_ / name;
+  }
+  std::filesystem::path write(const std::filesystem::path& name,
+                              std::span<const std::byte> content) const {
+    return write(name, {reinterpret_cast<const char*>(content.data()), content.size()});
   }
   /// How many entries a folder has.
   static std::ptrdiff_t entries(const std::filesystem::path& folder) {

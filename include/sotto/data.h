@@ -110,15 +110,16 @@ std::span<const KnownSet> known_sets();
 const KnownSet* find_known_set(std::string_view name);
 
 struct DataRequest {
-  /// A known name, or a path: an IDX, CSV, NPY/NPZ, .mat, LEAF .json, CIFAR binary file, or a folder
-  /// or tar of images. A path to train data may come with `test`; otherwise, where the source has no
-  /// test part of its own, `test_fraction` of each class (LEAF: of each user) is held out.
+  /// A known name, or a path: an IDX, CSV, NPY/NPZ, .mat, LEAF .json, CIFAR binary file, or a
+  /// folder or tar of images. A path to train data may come with `test`; otherwise, where the
+  /// source has no test part of its own, `test_fraction` of each class (LEAF: of each user) is held
+  /// out.
   std::string source;
   std::string labels;  // a second file, where the format keeps labels apart
   std::string test;    // path of the test data
   std::string test_labels;
   double test_fraction = 0.1;
-  std::uint64_t seed = 0;   // of the embedded set and of held-out splits
+  std::uint64_t seed = 0;  // of the embedded set and of held-out splits
   /// The one folder where known sets lie; empty: $SOTTO_DATA, then the cache folder.
   std::filesystem::path folder;
 };

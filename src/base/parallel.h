@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstddef>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -15,18 +14,22 @@
 namespace sotto {
 
 /// Calls body(lane, index) -> Result<void> for every index below count, on `lanes` threads at most
-/// (the caller's is one of them). The first error stops the loop and is returned.
+/// (the caller's is one of them). After an error no higher index is begun; the error of the lowest
+/// index is returned, whatever the timing.
 template <class Body>
 Result<void> parallel_for(unsigned lanes, std::size_t count, Body&& body) {
   std::atomic<std::size_t> next{0};
+  std::atomic<std::size_t> first_bad{count};
   std::mutex mutex;
-  std::optional<Error> error;
+  Error error;
   const auto work = [&](unsigned lane) {
-    for (std::size_t index = next++; index < count; index = next++) {
-      if (Result<void> result = body(lane, index); !result) {
-        next = count;
-        const std::scoped_lock lock(mutex);
-        if (!error) error = std::move(result).error();
+    for (std::size_t index = next++; index < first_bad; index = next++) {
+      Result<void> result = body(lane, index);
+      if (result) continue;
+      const std::scoped_lock lock(mutex);
+      if (index < first_bad) {
+        first_bad = index;
+        error = std::move(result).error();
       }
     }
   };
@@ -36,7 +39,7 @@ Result<void> parallel_for(unsigned lanes, std::size_t count, Body&& body) {
     for (unsigned lane = 1; lane < threads; ++lane) others.emplace_back(work, lane);
     work(0);
   }
-  if (error) return tl::unexpected<Error>(std::move(*error));
+  if (first_bad < count) return tl::unexpected<Error>(std::move(error));
   return {};
 }
 

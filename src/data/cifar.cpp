@@ -20,6 +20,10 @@ constexpr std::size_t kPixels = 3 * 32 * 32;
 constexpr std::size_t kRecord = 1 + kPixels;
 constexpr std::int32_t kClasses = 10;
 
+bool is_train_batch(const std::string& name) {
+  return name.starts_with("data_batch_") && name.ends_with(".bin");
+}
+
 Dataset empty_set() {
   Dataset data;
   data.shape = kShape;
@@ -65,14 +69,13 @@ Result<Dataset> read_cifar_tar(const std::filesystem::path& tar, bool test) {
   SOTTO_TRY(const auto archive, read_unpacked(tar, kMostDataBytes));
   std::map<std::string, ByteSpan> batches;  // by name: the order of the archive does not matter
   TarReader entries(archive);
-  for (;;) {
-    auto entry = entries.next();
-    if (!entry) return at(tar.string(), entry.error());
-    if (!*entry) break;
-    const std::string name = std::filesystem::path((*entry)->name).filename().string();
-    if (test ? name == "test_batch.bin" : name.starts_with("data_batch_") && name.ends_with(".bin")) {
-      batches.emplace(name, (*entry)->content);
-    }
+  for (TarEntry entry;;) {
+    const auto more = entries.next(entry);
+    if (!more) return at(tar.string(), more.error());
+    if (!*more) break;
+    const std::string name = std::filesystem::path(entry.name).filename().string();
+    if (test ? name == "test_batch.bin" : is_train_batch(name))
+      batches.emplace(name, entry.content);
   }
   if (batches.empty()) {
     return fail(ErrorKind::kCorrupt,
@@ -93,7 +96,7 @@ Result<CifarBatches> find_cifar_batches(const std::filesystem::path& folder) {
   std::filesystem::directory_iterator files(folder, code);
   for (; !code && files != std::filesystem::directory_iterator(); files.increment(code)) {
     const std::string name = files->path().filename().string();
-    if (name.starts_with("data_batch_") && name.ends_with(".bin")) {
+    if (is_train_batch(name)) {
       found.train.push_back(files->path());
     } else if (name == "test_batch.bin") {
       found.test.push_back(files->path());

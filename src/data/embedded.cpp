@@ -6,9 +6,10 @@
 // this file uses only + - * / and sqrt (all correctly rounded) and is compiled without contraction
 // to fused multiply-add.
 #include <algorithm>
+#include <cassert>
 #include <cmath>
-#include <thread>
 
+#include "base/parallel.h"
 #include "data/glyphs.h"
 #include "sotto/data.h"
 
@@ -200,20 +201,13 @@ Dataset make_part(std::uint64_t seed, std::uint64_t part, std::size_t size, unsi
   shuffle(std::span(data.labels), order);
 
   std::vector<std::uint8_t> values(size * kPixels);
-  const auto write_range = [&](std::size_t from, std::size_t to) {
-    for (std::size_t i = from; i < to; ++i) {
-      BitSource bits = BitSource::from_seed(seed, "data.embedded.image", {part, i});
-      write_digit(data.labels[i], bits, values.data() + i * kPixels);
-    }
-  };
-  const std::size_t workers = std::max(1U, threads);
-  {
-    std::vector<std::jthread> others;
-    for (std::size_t w = 1; w < workers; ++w) {
-      others.emplace_back(write_range, size * w / workers, size * (w + 1) / workers);
-    }
-    write_range(0, size / workers);
-  }
+  const auto written = parallel_for(threads, size, [&](unsigned, std::size_t i) -> Result<void> {
+    BitSource bits = BitSource::from_seed(seed, "data.embedded.image", {part, i});
+    write_digit(data.labels[i], bits, values.data() + i * kPixels);
+    return {};
+  });
+  assert(written);  // drawing cannot fail
+  static_cast<void>(written);
   data.values = std::move(values);
   return data;
 }

@@ -34,24 +34,6 @@ Preprocess make_preprocess(const Recipe& recipe, const Dataset& train) {
   return preprocess;
 }
 
-Result<void> check_preprocess(const Recipe& recipe, const Dataset& train,
-                              const Preprocess& preprocess) {
-  const auto wrong = [&](const std::string& what) {
-    return fail(ErrorKind::kUsage, recipe.file + ": " + what);
-  };
-  const std::uint32_t channels = train.shape.channels;
-  if (preprocess.mean.size() > 1 && preprocess.mean.size() != channels) {
-    return wrong("data.mean has " + std::to_string(preprocess.mean.size()) +
-                 " numbers, but the data has " + std::to_string(channels) + " channel(s)");
-  }
-  if (preprocess.resize && preprocess.resize->channels != channels && channels != 1) {
-    return wrong("data.resize asks for " + std::to_string(preprocess.resize->channels) +
-                 " channels, but the data has " + std::to_string(channels) +
-                 "; only a single channel can be repeated");
-  }
-  return {};
-}
-
 TrainOptions make_options(const Recipe::Train& train) {
   TrainOptions options;
   options.optimizer = train.optimizer == "adam"      ? Optimizer::kAdam
@@ -101,7 +83,9 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   setup.clients_per_round = clients_per_round(recipe.federation, setup.partition->clients());
 
   setup.preprocess = make_preprocess(recipe, train);
-  SOTTO_CHECK(check_preprocess(recipe, train, setup.preprocess));
+  if (const auto fits = check_preprocess(train, setup.preprocess); !fits) {
+    return at(recipe.file, fits.error());
+  }
 
   TrainerRequest trainer;
   trainer.input = output_shape(train, setup.preprocess);

@@ -66,7 +66,8 @@ TEST(Checkpoint, EveryPrefixAndEveryFlippedByteIsRefused) {
 }
 
 TEST(Checkpoint, NanAndInfinityAreRefusedAndNamed) {
-  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     const TemporaryFolder folder;
     Checkpoint checkpoint = sample();
     checkpoint.weights[1] = bad;

@@ -92,9 +92,9 @@ TEST(Recipe, BrokenTomlNamesTheLine) {
 }
 
 TEST(Recipe, OverridesWinAndAreAsStrict) {
-  const std::vector<std::string> good = {"train.lr=0.05", "data.name=mnist", "data.flip=true",
-                                         "model.name=\"mlp(20,10)\"", "data.mean=[0.5]",
-                                         "data.deviation=[0.5]"};
+  const std::vector<std::string> good = {"train.lr=0.05",   "data.name=mnist",
+                                         "data.flip=true",  "model.name=\"mlp(20,10)\"",
+                                         "data.mean=[0.5]", "data.deviation=[0.5]"};
   const auto recipe = parse_recipe(kSmall, "r.toml", good);
   ASSERT_TRUE(recipe) << recipe.error().message;
   EXPECT_EQ(recipe->train.lr, 0.05);
@@ -111,8 +111,11 @@ TEST(Recipe, OverridesWinAndAreAsStrict) {
 TEST(Recipe, OverridingOneWayOfSamplingReplacesTheOther) {
   const std::string by_fraction = std::string(kSmall) + "[federation]\nfraction = 0.5\n";
   const std::string by_k = std::string(kSmall) + "[federation]\nk = 7\n";
-  EXPECT_EQ(parse_recipe(by_fraction, "r", std::vector<std::string>{"federation.k=3"})->federation.k, 3);
-  EXPECT_EQ(parse_recipe(by_k, "r", std::vector<std::string>{"federation.fraction=0.2"})->federation.k, 0);
+  EXPECT_EQ(
+      parse_recipe(by_fraction, "r", std::vector<std::string>{"federation.k=3"})->federation.k, 3);
+  EXPECT_EQ(
+      parse_recipe(by_k, "r", std::vector<std::string>{"federation.fraction=0.2"})->federation.k,
+      0);
 }
 
 TEST(Recipe, TheFingerprintCoversWhatDecidesTheModelAndNothingElse) {

@@ -110,7 +110,8 @@ TEST(Run, TheModelDoesNotDependOnTheNumberOfThreads) {
 TEST(Run, SeedsMatter) {
   const RunOptions options;
   EXPECT_EQ(run(toy_recipe(), options).model, run(toy_recipe(), options).model);
-  EXPECT_NE(run(toy_recipe({"federation.seed=2"}), options).model, run(toy_recipe(), options).model);
+  EXPECT_NE(run(toy_recipe({"federation.seed=2"}), options).model,
+            run(toy_recipe(), options).model);
 }
 
 TEST(Run, SamplesByFractionAndByCount) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -15,37 +14,9 @@
 #include "readers/make.h"
 #include "sotto/data.h"
 #include "sotto/result.h"
+#include "temporary_folder.h"
 
 namespace sotto {
-
-/// A folder that is gone when the test ends.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "sotto-readers-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path write(const std::string& name, ByteSpan content) const {
-    const auto file = path_ / name;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << as_text(content);
-    return file;
-  }
-  std::filesystem::path write(const std::string& name, std::string_view content) const {
-    return write(name, std::as_bytes(std::span(content)));
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 template <class T>
 testing::AssertionResult succeeds(const Result<T>& result) {

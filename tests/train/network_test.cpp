@@ -85,7 +85,8 @@ TEST(Networks, BadNamesAndShapesAreErrorsThatHelp) {
   EXPECT_NE(message("srr-mnits").find("did you mean 'srr-mnist'"), std::string::npos);
   EXPECT_NE(message("resnet").find("valid: srr-mnist"), std::string::npos);
   EXPECT_NE(message("srr-medical", {3, 6, 6}).find("larger images"), std::string::npos);
-  for (const char* bad : {"mlp(", "mlp()", "mlp(0)", "mlp(-3)", "mlp(20,)", "mlp(1e3)", "mlp(200"}) {
+  for (const char* bad :
+       {"mlp(", "mlp()", "mlp(0)", "mlp(-3)", "mlp(20,)", "mlp(1e3)", "mlp(200"}) {
     EXPECT_NE(message(bad).find("mlp(H1,H2,...)"), std::string::npos) << bad;
   }
   EXPECT_FALSE(find_network("linear", {1, 28, 28}, 1));

@@ -1,7 +1,7 @@
 // The flat optimizers take the same steps as LibTorch's own.
-#include "train/torch_optimizer.h"
-
 #include <gtest/gtest.h>
+
+#include "train/torch_optimizer.h"
 
 namespace sotto {
 namespace {
@@ -57,7 +57,8 @@ TEST(FlatOptimizer, RmspropAgreesWithLibTorch) {
   options.learning_rate = 0.02;
   options.weight_decay = 0.01;
   torch::Tensor expected = start();
-  torch::optim::RMSprop reference({expected}, torch::optim::RMSpropOptions(0.02).weight_decay(0.01));
+  torch::optim::RMSprop reference({expected},
+                                  torch::optim::RMSpropOptions(0.02).weight_decay(0.01));
   EXPECT_LT(difference(options, reference, expected), 1e-6);
 }
 

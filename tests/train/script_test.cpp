@@ -16,7 +16,8 @@ namespace {
 class ScriptTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("sotto-script-" + std::to_string(::getpid()));
+    folder_ =
+        std::filesystem::temp_directory_path() / ("sotto-script-" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -27,7 +28,8 @@ class ScriptTest : public testing::Test {
   std::string write(const std::string& name, const std::string& body, float weight = 0.01F) const {
     torch::jit::Module module("Net");
     // As torch.jit.script saves it: already a leaf that wants gradients.
-    module.register_parameter("weight", torch::full({3, 16}, weight).set_requires_grad(true), false);
+    module.register_parameter("weight", torch::full({3, 16}, weight).set_requires_grad(true),
+                              false);
     module.register_buffer("offset", torch::zeros({3}));
     module.define("def forward(self, x):\n  x = x.flatten(1)\n" + body);
     module.save(path(name));
@@ -113,8 +115,8 @@ TEST_F(ScriptTest, TruncatedOrForeignFilesAreErrors) {
   const std::string good = write("good.pt", kLinear);
   std::ifstream file(good, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, bytes.size() / 3, bytes.size() / 2,
-                                 bytes.size() - 1}) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, bytes.size() / 3, bytes.size() / 2, bytes.size() - 1}) {
     std::ofstream(path("cut.pt"), std::ios::binary) << bytes.substr(0, size);
     const auto factory = load(path("cut.pt"));
     ASSERT_FALSE(factory) << size;

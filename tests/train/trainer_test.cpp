@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <numeric>
-#include <cmath>
 #include <thread>
 
 namespace sotto {
@@ -53,8 +53,8 @@ std::vector<float> trained(const TrainerFactory& factory, const Dataset& data,
                            const Preprocess& preprocess = {}) {
   auto trainer = *factory.make();
   EXPECT_TRUE(trainer->load(factory.initial_weights(1)));
-  const auto result = trainer->train(data, all_of(data), preprocess, options,
-                                     BitSource::from_seed(seed, "train"));
+  const auto result =
+      trainer->train(data, all_of(data), preprocess, options, BitSource::from_seed(seed, "train"));
   EXPECT_TRUE(result) << result.error().message;
   std::vector<float> weights(factory.layout().size());
   EXPECT_TRUE(trainer->store(weights));
