@@ -212,7 +212,7 @@ Result<torch::Device> parse_device(const std::string& name) {
                   "device '" + name + "': LibTorch finds no CUDA here; use --device cpu");
     }
     if (device.is_cuda() && device.has_index() &&
-        static_cast<std::size_t>(device.index()) >= torch::cuda::device_count()) {
+        int{device.index()} >= static_cast<int>(torch::cuda::device_count())) {
       return fail(ErrorKind::kUsage, "device '" + name + "': there are only " +
                                          std::to_string(torch::cuda::device_count()));
     }
