@@ -53,12 +53,12 @@ double median(std::vector<double> values) {
 }  // namespace
 
 std::vector<TrainBench> default_train_benches() {
-  return {{"srr-mnist", 10}, {"srr-mnist", 16}, {"srr-mnist", 64},
-          {"mlp(200)", 10},  {"linear", 16},    {"ldp-fed", 64},
-          {"ldpfl-cnn", 64}, {"srr-cifar", 64}, {"srr-medical", 16}};
+  return {{"srr-mnist", 10, 600},    {"srr-mnist", 16, 600},     {"srr-mnist", 64, 600},
+          {"mlp(200)", 10, 600},     {"linear", 16, 600},        {"ldp-fed", 64, 1200},
+          {"srr-cifar", 64, 500, 4}, {"srr-medical", 64, 530, 4}};
 }
 
-Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, double seconds) {
+Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, unsigned turns) {
   SampleShape input{1, 28, 28};
   std::int64_t classes = 10;
   for (const NetworkInfo& info : networks()) {
@@ -80,22 +80,10 @@ Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, 
   options.momentum = 0.5;
   options.batch_size = bench.batch_size;
 
-  // As many batches for each client as make one round on one thread last `seconds`.
-  const std::size_t clients = std::size_t{4} * threads;
-  const Dataset probe =
-      noise(input, static_cast<std::int32_t>(classes), std::size_t{2} * bench.batch_size);
-  std::vector<std::uint32_t> order(probe.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
-  SOTTO_TRY(const auto probe_loop, make_plain_loop(request.network, probe, preprocess, options));
-  SOTTO_CHECK(probe_loop->run(order));
-  SOTTO_TRY(const double two_batches, probe_loop->run(order));
-  const double batches = seconds / (two_batches / 2.0) / static_cast<double>(clients);
-  const std::size_t per_client =
-      bench.batch_size * static_cast<std::size_t>(std::clamp(batches, 1.0, 200.0));
-
-  const Dataset data = noise(input, static_cast<std::int32_t>(classes), clients * per_client);
+  const std::size_t clients = bench.clients;
+  const Dataset data = noise(input, static_cast<std::int32_t>(classes), clients * bench.samples);
   SOTTO_TRY(const Partition partition, make_partition(data, "iid", clients, 0));
-  order.clear();
+  std::vector<std::uint32_t> order;
   for (std::size_t c = 0; c < clients; ++c) {
     order.insert(order.end(), partition.client(c).begin(), partition.client(c).end());
   }
@@ -114,16 +102,17 @@ Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, 
   SOTTO_TRY(const auto one, LocalTransport::make(local, factory, 1));
   SOTTO_TRY(const auto many, LocalTransport::make(local, factory, threads));
 
-  constexpr int kTurns = 5;
   std::vector<double> plain_seconds;
   std::vector<double> one_seconds;
   std::vector<double> many_seconds;
   std::vector<double> overheads;
-  for (int turn = 0; turn <= kTurns; ++turn) {
+  // Caches and kernels warm up on two batches.
+  SOTTO_CHECK(plain->run(
+      std::span(order).first(std::min<std::size_t>(order.size(), 2 * bench.batch_size))));
+  for (unsigned turn = 0; turn < turns; ++turn) {
     SOTTO_TRY(const double plain_time, plain->run(order));
     SOTTO_TRY(const RoundTime one_time, time_round(*one, plan, model));
     SOTTO_TRY(const RoundTime many_time, time_round(*many, plan, model));
-    if (turn == 0) continue;  // caches and kernels warm up
     plain_seconds.push_back(plain_time);
     one_seconds.push_back(one_time.seconds);
     many_seconds.push_back(many_time.seconds);

@@ -12,6 +12,10 @@ namespace sotto::cli {
 struct TrainBench {
   std::string model;
   unsigned batch_size = 16;
+  /// What a client trains on in one round; the published systems' clients have about so many, and
+  /// pass over them several times.
+  std::size_t samples = 600;
+  std::size_t clients = 10;  // in a round
 };
 
 struct TrainBenchResult {
@@ -31,6 +35,6 @@ struct TrainBenchResult {
 /// The pairs that are measured by default.
 std::vector<TrainBench> default_train_benches();
 
-Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, double seconds);
+Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, unsigned turns);
 
 }  // namespace sotto::cli

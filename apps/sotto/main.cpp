@@ -1,6 +1,7 @@
 // The command line: parses, runs the chosen action, turns errors into text and exit codes
 // (0 done, 1 it failed, 2 usage).
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <cstdio>
 #include <exception>
@@ -21,24 +22,25 @@ const CLI::App& reached(const CLI::App& app) {
   return chosen.empty() ? app : reached(*chosen.front());
 }
 
-/// For an argument that nobody took: the option or subcommand it was probably meant to be.
-std::string suggestion(const CLI::App& app) {
-  std::string text;
-  for (const std::string& word : reached(app).remaining(true)) {
+/// What was wrong, with the option or subcommand that an unknown word was probably meant to be.
+std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& at = reached(app);
+  const std::vector<CLI::App*> commands =
+      const_cast<CLI::App&>(at).get_subcommands([](CLI::App*) { return true; });
+  for (const std::string& word : at.remaining(true)) {
     std::vector<std::string> names;
     if (word.starts_with("-")) {
-      for (const CLI::Option* option : reached(app).get_options()) {
+      for (const CLI::Option* option : at.get_options()) {
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
       }
-    } else {
-      for (const CLI::App* sub : reached(app).get_subcommands(nullptr)) {
-        names.push_back(sub->get_name());
-      }
+      const std::string name = word.substr(0, word.find('='));
+      return "unknown option '" + name + "'" + did_you_mean(name, names);
     }
-    text += did_you_mean(word.substr(0, word.find('=')), names);
-    if (!text.empty()) break;
+    if (commands.empty()) break;
+    for (const CLI::App* command : commands) names.push_back(command->get_name());
+    return "unknown command '" + word + "'" + did_you_mean(word, names) + "; valid: " + join(names);
   }
-  return text;
+  return error.what();
 }
 
 int run(int argc, char** argv) {
@@ -64,12 +66,14 @@ int run(int argc, char** argv) {
     for (const CLI::App* level = &at; level != &app; level = level->get_parent()) {
       path = ' ' + level->get_name() + path;
     }
-    fmt::print(stderr, "sotto{}: {}{}\nTry 'sotto{} --help'.\n", path, error.what(),
-               suggestion(app), path);
+    fmt::print(stderr, "sotto{}: {}\nTry 'sotto{} --help'.\n", path, complaint(app, error), path);
     return kUsage;
   }
 
-  const Result<int> result = action();
+  Result<int> result = action();
+  if (result && std::fflush(stdout) != 0) {
+    result = fail(ErrorKind::kIo, "standard output cannot be written");
+  }
   if (result) return *result;
   fmt::print(stderr, "sotto: {}\n", result.error().message);
   return result.error().kind == ErrorKind::kUsage ? kUsage : kFailed;
@@ -79,6 +83,10 @@ int run(int argc, char** argv) {
 }  // namespace sotto::cli
 
 int main(int argc, char** argv) {
+  // Reports and activations of large networks are tens of megabytes each. Left to itself, malloc
+  // maps and unmaps such blocks every time, and the kernel clears their pages every time.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   try {
     return sotto::cli::run(argc, argv);
   } catch (const std::exception& error) {

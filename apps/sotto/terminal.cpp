@@ -37,6 +37,7 @@ void Progress::clear() {
 
 void Progress::update(std::uint64_t done, std::uint64_t total, const std::string& note) {
   if (!terminal_) return;
+  if (!first_) first_ = done;
   const auto now = Clock::now();
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   if (elapsed < 0.5 || now - drawn_ < std::chrono::milliseconds(100)) return;
@@ -48,7 +49,10 @@ void Progress::update(std::uint64_t done, std::uint64_t total, const std::string
     const auto filled = static_cast<std::size_t>(share * 24.0);
     line += fmt::format(" [{}{}] {:3.0f} %", std::string(filled, '#'),
                         std::string(24 - filled, '.'), 100.0 * share);
-    if (done > 0) line += ", " + duration(elapsed * (1.0 - share) / share) + " left";
+    if (done > *first_ && done <= total) {
+      const auto rest = static_cast<double>(total - done);
+      line += ", " + duration(elapsed * rest / static_cast<double>(done - *first_)) + " left";
+    }
   }
   if (!note.empty()) line += "  " + note;
   fmt::print(stderr, "\r\033[K{}", line);

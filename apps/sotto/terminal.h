@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ class Progress {
   std::string label_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point drawn_{};
+  std::optional<std::uint64_t> first_;  // what was done at the first update: a resumed run has some
   bool terminal_;
   bool visible_ = false;
 };
