@@ -107,8 +107,8 @@ Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, 
   std::vector<double> many_seconds;
   std::vector<double> overheads;
   // Caches and kernels warm up on two batches.
-  SOTTO_CHECK(plain->run(
-      std::span(order).first(std::min<std::size_t>(order.size(), 2 * bench.batch_size))));
+  SOTTO_CHECK(plain->run(std::span(order).first(
+      std::min<std::size_t>(order.size(), std::size_t{2} * bench.batch_size))));
   for (unsigned turn = 0; turn < turns; ++turn) {
     SOTTO_TRY(const double plain_time, plain->run(order));
     SOTTO_TRY(const RoundTime one_time, time_round(*one, plan, model));

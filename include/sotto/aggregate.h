@@ -30,7 +30,8 @@ class Aggregator {
  private:
   std::shared_ptr<const Mechanism> mechanism_;
   RoundId round_;
-  std::uint64_t capacity_;  // reports that sums can take without overflow
+  std::uint64_t capacity_;      // reports that sums can take without overflow
+  std::uint64_t accepted_ = 0;  // envelopes
   std::vector<std::int64_t> sums_;
   std::vector<std::uint32_t> counts_;
 };

@@ -4,6 +4,22 @@
 #include <limits>
 
 namespace sotto {
+namespace {
+
+/// Whether every symbol is in [-largest, largest]. One of largest - s and largest + s is negative
+/// for a symbol outside, and neither can wrap around to positive: so the sign bits, joined by OR,
+/// tell, without a branch for each symbol.
+bool all_within(std::span<const Symbol> symbols, Symbol largest) {
+  const auto limit = static_cast<std::uint64_t>(largest);
+  std::uint64_t signs = 0;
+  for (const Symbol symbol : symbols) {
+    const auto word = static_cast<std::uint64_t>(symbol);
+    signs |= (limit - word) | (limit + word);
+  }
+  return (signs >> 63) == 0;
+}
+
+}  // namespace
 
 Aggregator::Aggregator(std::shared_ptr<const Mechanism> mechanism, RoundId round)
     : mechanism_(std::move(mechanism)), round_(round) {
@@ -33,16 +49,15 @@ Result<void> Aggregator::accept(const Envelope& envelope) {
   if (first > sums_.size() || symbols.size() > sums_.size() - first) {
     return refuse("it reaches beyond the model");
   }
-  const Symbol largest = mechanism_->largest_symbol();
-  for (const Symbol symbol : symbols) {
-    if (symbol > largest || symbol < -largest) {
-      return refuse("a symbol that the mechanism cannot have drawn");
-    }
+  if (!all_within(symbols, mechanism_->largest_symbol())) {
+    return refuse("a symbol that the mechanism cannot have drawn");
   }
   std::uint32_t* const counts = counts_.data() + first;
-  if (*std::max_element(counts, counts + symbols.size()) >= capacity_) {
+  // No count is above the number of envelopes, so only very many of them need a closer look.
+  if (accepted_ >= capacity_ && *std::max_element(counts, counts + symbols.size()) >= capacity_) {
     return refuse("more reports than exact sums can hold");
   }
+  ++accepted_;
   std::int64_t* const sums = sums_.data() + first;
   for (std::size_t i = 0; i < symbols.size(); ++i) {
     sums[i] += symbols[i];
@@ -61,6 +76,7 @@ Result<void> Aggregator::merge(const Aggregator& other) {
       return fail(ErrorKind::kRefused, "more reports than exact sums can hold");
     }
   }
+  accepted_ += other.accepted_;
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     sums_[i] += other.sums_[i];
     counts_[i] += other.counts_[i];

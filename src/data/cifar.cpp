@@ -16,7 +16,7 @@ namespace sotto {
 namespace {
 
 constexpr SampleShape kShape{3, 32, 32};
-constexpr std::size_t kPixels = 3 * 32 * 32;
+constexpr std::size_t kPixels = std::size_t{3} * 32 * 32;
 constexpr std::size_t kRecord = 1 + kPixels;
 constexpr std::int32_t kClasses = 10;
 

@@ -199,7 +199,7 @@ Result<void> fetch_file(const std::string& url, const DataFile& file, const fs::
   if (code) return fail(ErrorKind::kIo, place.parent_path().string() + ": " + code.message());
 
   SOTTO_TRY(PartFile part, PartFile::open(place.string() + ".part"));
-  if (const auto arrived = complete(url, file, part, progress); !arrived) {
+  if (auto arrived = complete(url, file, part, progress); !arrived) {
     if (part.size() == 0) fs::remove(part.path(), code);
     return arrived;
   }

@@ -10,7 +10,7 @@ namespace sotto {
 namespace {
 
 std::string number_text(double value) {
-  const std::string text = std::to_string(value);
+  std::string text = std::to_string(value);
   if (value != std::floor(value) || text.size() > 20) return text;
   return text.substr(0, text.find('.'));
 }

@@ -19,7 +19,7 @@ std::string shown(double value) {
 
 template <class Get>
 KeyBinding text(std::string key, Get get, bool decides, std::string meaning,
-                std::vector<std::string> choices = {}) {
+                const std::vector<std::string>& choices = {}) {
   std::string valid = "text";
   if (!choices.empty()) {
     valid = "one of";
@@ -91,7 +91,7 @@ KeyBinding real(std::string key, Get get, Low end, double low, double high, bool
 
 template <class T, class Get>
 KeyBinding list(std::string key, Get get, std::string valid, std::function<bool(T)> accepts,
-                std::vector<std::size_t> sizes, bool decides, std::string meaning) {
+                const std::vector<std::size_t>& sizes, bool decides, std::string meaning) {
   const auto read = [get, accepts, sizes](const toml::node& node, Recipe& recipe) {
     const toml::array* const array = node.as_array();
     if (array == nullptr) return false;

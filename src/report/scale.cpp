@@ -34,8 +34,9 @@ void widen(double& low, double& high) {
 void put_ticks(Axis& axis) {
   const double first = std::ceil(axis.low / axis.step - 1e-9);
   const double last = std::floor(axis.high / axis.step + 1e-9);
-  for (double i = first; i <= last && axis.ticks.size() < 100; ++i) {
-    axis.ticks.push_back(i * axis.step + 0.0);  // no negative zero
+  const int count = static_cast<int>(std::clamp(last - first + 1.0, 0.0, 100.0));
+  for (int i = 0; i < count; ++i) {
+    axis.ticks.push_back((first + i) * axis.step + 0.0);  // no negative zero
   }
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 class ScriptNet final : public TorchNet {
  public:
-  ScriptNet(torch::jit::Module module, const Layout& layout, const torch::Device& device)
-      : module_(std::move(module)) {
+  ScriptNet(const torch::jit::Module& module, const Layout& layout, const torch::Device& device)
+      : module_(module) {  // a handle: copying it does not copy the tensors
     module_.to(device);
     const std::vector<torch::Tensor> views = allocate(layout, device);
     std::size_t next = 0;
