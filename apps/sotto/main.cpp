@@ -85,7 +85,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // Reports and activations of large networks are tens of megabytes each. Left to itself, malloc
   // maps and unmaps such blocks every time, and the kernel clears their pages every time.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   try {
     return sotto::cli::run(argc, argv);

@@ -173,7 +173,8 @@ Result<void> complete(const std::string& url, const DataFile& file, PartFile& pa
   }
   if (outcome.disk_refused) return part.refused("cannot be written");
   if (outcome.status == 0) {
-    return fail(ErrorKind::kIo, url + ": " + httplib::to_string(outcome.failure) + kept(part));
+    return fail(ErrorKind::kIo, url + ": cannot be reached (" +
+                                    httplib::to_string(outcome.failure) + ")" + kept(part));
   }
   if (outcome.status != kOk && outcome.status != kPartialContent) {
     const auto kind = outcome.status == 404 ? ErrorKind::kNotFound : ErrorKind::kIo;

@@ -49,7 +49,9 @@ DataSplit hold_out(std::string name, Dataset data, double test_fraction, std::ui
     shuffle(std::span(group), bits);
     const auto wanted =
         static_cast<std::size_t>(test_fraction * static_cast<double>(group.size()) + 0.5);
-    const std::size_t count = std::min(wanted, group.size() - 1);
+    // A class that can spare a sample is tested; a user with few samples keeps them.
+    const std::size_t least = data.users.empty() ? 1 : 0;
+    const std::size_t count = std::min(std::max(wanted, least), group.size() - 1);
     for (std::size_t i = 0; i < count; ++i) held_out[group[i]] = true;
   }
   return {std::move(name), take(data, held_out, false), take(data, held_out, true)};

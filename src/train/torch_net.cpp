@@ -98,7 +98,9 @@ class SequentialNet final : public TorchNet {
           break;
         }
         case LayerKind::kRelu:
-          x = torch::relu(x);
+          // In place: no layer before it needs its own output again for the gradient, and large
+          // activations are what two threads fight over.
+          torch::relu_(x);
           break;
         case LayerKind::kMaxPool:
           x = torch::max_pool2d(x, layer.kernel);

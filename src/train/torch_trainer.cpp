@@ -15,7 +15,11 @@
 namespace sotto {
 namespace {
 
-constexpr std::size_t kEvaluationBatch = 256;
+/// Samples evaluated together: many small ones, few large ones, so that activations stay small.
+std::size_t evaluation_batch(SampleShape shape) {
+  constexpr std::size_t kMostValues = std::size_t{1} << 21;
+  return std::clamp<std::size_t>(kMostValues / shape.size(), 1, 256);
+}
 
 template <class Function>
 auto guarded(const char* what, Function function) -> decltype(function()) {
@@ -95,8 +99,9 @@ class TorchTrainer final : public Trainer {
       use_one_thread_here();
       const torch::NoGradGuard no_grad;
       EvaluationSums sums;
-      for (std::size_t first = 0; first < indices.size(); first += kEvaluationBatch) {
-        const std::size_t size = std::min(kEvaluationBatch, indices.size() - first);
+      const std::size_t together = evaluation_batch(output_shape(data, preprocess));
+      for (std::size_t first = 0; first < indices.size(); first += together) {
+        const std::size_t size = std::min(together, indices.size() - first);
         const auto [x, y] = batch(data, indices.subspan(first, size), preprocess, nullptr);
         const torch::Tensor scores = net_->forward(x, nullptr);
         const auto summed = torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum);

@@ -58,6 +58,14 @@ TEST_F(LoadPath, HoldsOutWhereThereIsNoTestPart) {
   EXPECT_EQ(split->train.class_names, (std::vector<std::string>{"cat", "dog"}));
 }
 
+TEST_F(LoadPath, HoldsOutASampleOfEveryClassThatCanSpareOne) {
+  const auto split = load_data({.source = put("few.csv", csv(4, "cat", "dog"))});
+  ASSERT_TRUE(split) << split.error().message;
+  EXPECT_EQ(split->train.size(), 2U);
+  EXPECT_EQ(split->test.size(), 2U);
+  EXPECT_NE(split->test.labels[0], split->test.labels[1]);
+}
+
 TEST_F(LoadPath, RefusesAFractionThatIsNone) {
   const std::string file = put("all.csv", csv(40, "cat", "dog"));
   for (const double fraction : {0.0, 1.0, -0.1, 1.5}) {
