@@ -54,6 +54,7 @@ class Run {
 };
 
 Result<void> Run::restore() {
+  SOTTO_CHECK(folder_.clear());
   result_.model =
       setup_.factory->initial_weights(static_cast<std::uint64_t>(recipe_.federation.seed));
   SOTTO_TRY(std::optional<Checkpoint> checkpoint,

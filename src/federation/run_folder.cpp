@@ -8,6 +8,7 @@ namespace {
 constexpr const char* kRecord = "run.json";
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kCheckpoint = "checkpoint.sotto";
+constexpr const char* kModel = "model.pt";
 
 }  // namespace
 
@@ -24,15 +25,20 @@ Result<RunFolder> RunFolder::open(const RunOptions& options) {
   if (options.resume && !holds_run) {
     return fail(ErrorKind::kUsage, options.out.string() + ": holds no run to resume");
   }
-  if (!options.resume) {
-    // What an earlier run left must not be taken for this one's.
-    for (const char* name : {kCheckpoint, kMetrics, "model.pt"}) {
-      std::filesystem::remove(options.out / name, code);
-      if (code) return fail(ErrorKind::kIo, (options.out / name).string() + ": " + code.message());
-    }
-  }
   return folder;
 }
+
+Result<void> RunFolder::clear() const {
+  if (!writes() || resumes_) return {};
+  for (const char* name : {kCheckpoint, kMetrics, kModel}) {
+    std::error_code code;
+    std::filesystem::remove(out_ / name, code);
+    if (code) return fail(ErrorKind::kIo, (out_ / name).string() + ": " + code.message());
+  }
+  return {};
+}
+
+std::filesystem::path RunFolder::model_path() const { return out_ / kModel; }
 
 Result<std::optional<Checkpoint>> RunFolder::resume(const Recipe& recipe,
                                                     const Layout& layout) const {

@@ -17,6 +17,10 @@ class RunFolder {
   /// A folder that exists with a run in it is refused unless it is to be resumed or replaced.
   static Result<RunFolder> open(const RunOptions& options);
 
+  /// Removes what an earlier run left, unless it is to be resumed: it must not be taken for this
+  /// run's. Called when everything else is ready, so that a mistake in a recipe destroys nothing.
+  Result<void> clear() const;
+
   /// The checkpoint to go on from, if one is asked for and there is one. Refuses one of another
   /// recipe or network.
   Result<std::optional<Checkpoint>> resume(const Recipe& recipe, const Layout& layout) const;
@@ -25,7 +29,7 @@ class RunFolder {
   Result<void> write_metrics(const std::vector<RoundMetrics>& rounds) const;
   Result<void> write_checkpoint(const Checkpoint& checkpoint) const;
 
-  std::filesystem::path model_path() const { return out_ / "model.pt"; }
+  std::filesystem::path model_path() const;
   bool writes() const { return !out_.empty(); }
 
  private:

@@ -217,7 +217,10 @@ TEST(Run, RefusesToMixRuns) {
 
   options.resume = false;
   options.replace = true;
+  EXPECT_FALSE(run_recipe(toy_recipe({"model.name=no-such"}), options, make_toy));
+  EXPECT_EQ(*read_file(options.out / "model.pt"), before);  // a mistake destroys nothing
   EXPECT_TRUE(run_recipe(toy_recipe({"train.lr=0.2"}), options, make_toy));
+  EXPECT_NE(*read_file(options.out / "model.pt"), before);
 }
 
 TEST(Run, StopsWhenTheTestSetNoLongerImproves) {
