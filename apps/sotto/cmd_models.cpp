@@ -18,10 +18,6 @@ struct Arguments {
   std::int64_t classes = 0;
 };
 
-std::string shown(SampleShape shape) {
-  return fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
-}
-
 nlohmann::json to_json(const Network& network, const std::string& summary) {
   const Layout layout = network.layout();
   nlohmann::json tensors = nlohmann::json::array();
@@ -53,7 +49,7 @@ Result<int> list_all(bool json) {
   for (const NetworkInfo& info : networks()) {
     SOTTO_TRY(const Network network, find_network(example_of(info), info.input, info.classes));
     all.push_back(to_json(network, info.summary));
-    table.add({info.name, with_commas(network.layout().parameter_count()), shown(info.input),
+    table.add({info.name, with_commas(network.layout().parameter_count()), shape_text(info.input),
                std::to_string(info.classes), info.summary});
     layers += fmt::format("  {}: {}\n", network.name, network.describe());
   }
@@ -94,7 +90,7 @@ Result<int> show_one(const Arguments& arguments) {
                  with_commas(tensor.size),
                  tensor.role == TensorRole::kParameter ? "parameter" : "buffer"});
     }
-    fmt::print("{} for {} and {} classes: {} parameters\n{}\n\n{}", network.name, shown(input),
+    fmt::print("{} for {} and {} classes: {} parameters\n{}\n\n{}", network.name, shape_text(input),
                classes, with_commas(layout.parameter_count()), network.describe(), table.text());
   }
   return 0;

@@ -1,7 +1,6 @@
 // sotto report: run folders as one page, or as JSON for other programs.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "command.h"
@@ -20,11 +19,7 @@ struct Options {
 Result<int> run_report(const Options& options) {
   if (options.json) {
     SOTTO_TRY(const auto runs, read_runs(options.folders));
-    const std::string text = report_json(runs);
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-    if (!written || std::fflush(stdout) != 0) {
-      return fail(ErrorKind::kIo, "standard output cannot be written");
-    }
+    fmt::print("{}", report_json(runs));
     if (options.out.empty()) return 0;
   }
   SOTTO_TRY(const auto page, write_report(options.folders, options.out, options.title));

@@ -1,7 +1,5 @@
 #include "data_actions.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <future>
 
@@ -26,10 +24,6 @@ std::vector<std::string> class_labels(const Dataset& data) {
   std::vector<std::string> names;
   for (std::int32_t c = 0; c < data.classes; ++c) names.push_back(std::to_string(c));
   return names;
-}
-
-std::string shape_text(const SampleShape& shape) {
-  return fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
 }
 
 nlohmann::ordered_json shape_json(const SampleShape& shape) {

@@ -45,8 +45,6 @@ Result<DataSplit> load_visibly(const DataRequest& request);
 /// One name for each class; its number where the data has no names.
 std::vector<std::string> class_labels(const Dataset& data);
 
-/// "3x32x32"
-std::string shape_text(const SampleShape& shape);
 /// [3, 32, 32]
 nlohmann::ordered_json shape_json(const SampleShape& shape);
 

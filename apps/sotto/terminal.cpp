@@ -59,6 +59,10 @@ void Progress::update(std::uint64_t done, std::uint64_t total, const std::string
   std::fflush(stderr);
 }
 
+std::string shape_text(const SampleShape& shape) {
+  return fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
+}
+
 std::string Table::text() const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);
   std::vector<bool> right(rows_.front().size(), rows_.size() > 1);

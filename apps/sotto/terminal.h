@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "sotto/data.h"
 
 namespace sotto::cli {
 
@@ -45,5 +46,8 @@ class Table {
  private:
   std::vector<std::vector<std::string>> rows_;
 };
+
+/// "3x32x32"
+std::string shape_text(const SampleShape& shape);
 
 }  // namespace sotto::cli

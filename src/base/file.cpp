@@ -38,12 +38,12 @@ bool write_all(int fd, std::span<const std::byte> content) {
   return true;
 }
 
+}  // namespace
+
 void sync_folder(const std::filesystem::path& folder) {
   const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() >= 0) ::fsync(fd.get());
 }
-
-}  // namespace
 
 Result<void> write_file_atomically(const std::filesystem::path& name,
                                    std::span<const std::byte> content) {

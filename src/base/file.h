@@ -19,6 +19,9 @@ Result<void> write_file_atomically(const std::filesystem::path& path,
                                    std::span<const std::byte> content);
 Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
+/// Makes a rename inside this folder last.
+void sync_folder(const std::filesystem::path& folder);
+
 /// The whole file, refused when larger than `limit` bytes.
 Result<std::vector<std::byte>> read_file(const std::filesystem::path& path,
                                          std::size_t limit = std::size_t{1} << 32);

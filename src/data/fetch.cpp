@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/file.h"
 #include "base/sha256.h"
 #include "data/known.h"
 
@@ -82,11 +83,7 @@ class PartFile {
     if (::fsync(fd_) != 0 || ::rename(path_.c_str(), place.c_str()) != 0) {
       return refused("cannot be moved to " + place.string());
     }
-    const int folder = ::open(place.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) {
-      ::fsync(folder);
-      ::close(folder);
-    }
+    sync_folder(place.parent_path());
     return {};
   }
 

@@ -93,6 +93,27 @@ TEST(Cifar, ReadsBatchesInOrder) {
   EXPECT_EQ(test->labels, (Labels{1}));
 }
 
+TEST(Cifar, ReadsTheOfficialArchiveInTheOrderOfItsNames) {
+  const TemporaryFolder folder;
+  const std::string top = "cifar-10-batches-bin/";
+  const auto archive =
+      folder.write("all.tar", make::tar({{top + "data_batch_2.bin", make::cifar_record(4)},
+                                         {top + "readme.html", make::counting(9)},
+                                         {top + "test_batch.bin", make::cifar_record(1)},
+                                         {top + "data_batch_1.bin", make::cifar_record(9)}}));
+  const auto train = read_cifar_tar(archive, false);
+  ASSERT_TRUE(succeeds(train));
+  EXPECT_EQ(train->labels, (Labels{9, 4}));
+  const auto test = read_cifar_tar(archive, true);
+  ASSERT_TRUE(succeeds(test));
+  EXPECT_EQ(test->labels, (Labels{1}));
+
+  const auto cut =
+      folder.write("cut.tar", make::tar({{top + "test_batch.bin", make::counting(9)}}));
+  EXPECT_TRUE(fails_with(read_cifar_tar(cut, true), "test_batch.bin"));
+  EXPECT_TRUE(fails_with(read_cifar_tar(cut, false), "has no data_batch_*.bin"));
+}
+
 TEST(Svhn, ReadsColumnsAsRows) {
   for (const bool compressed : {false, true}) {
     const auto data = parse_svhn(make::svhn({10, 3}, compressed));
