@@ -91,7 +91,7 @@ Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, 
 
   Domain domain;
   domain.layout = std::make_shared<const Layout>(factory->layout());
-  domain.ranges.resize(domain.layout->tensors().size());
+  domain.ranges.assign(domain.layout->tensors().size(), Range{0.0, 1.0});
   RoundPlan plan;
   plan.round = 1;
   for (std::size_t c = 0; c < clients; ++c) plan.clients.push_back(static_cast<std::uint32_t>(c));

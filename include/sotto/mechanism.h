@@ -1,13 +1,20 @@
-// A mechanism and its privacy are one class: sampler, decoder and guarantee read the same numbers.
+// A mechanism and its privacy are one class: sampler, exact probability, guarantee, bias and
+// variance read the same stored integers.
 //
 // A mechanism is immutable and thread-safe. perturb() is the only door from Bounded to Report and
 // cannot fail on data. Symbols are integers and decoding is affine in them, so an aggregator adds
 // symbols of many clients exactly, in any order, and decodes the sum once.
+//
+// There are three kinds. A *value* mechanism treats every weight alone (one symbol a weight), a
+// *vector* mechanism the whole vector at once (one symbol a coordinate), a *bit* mechanism the bits
+// of encoded features or of a one-hot vector (one symbol of one bit for each).
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,42 +30,114 @@ struct Guarantee {
   double epsilon = std::numeric_limits<double>::infinity();  // exact, rounded up
   double delta = 0.0;
   std::string statement;  // in words, for people
+
+  /// What the claimed epsilon speaks of: "weight", "vector" or "report", and the exact and claimed
+  /// values for one of them. Only a published claim that does not hold lies below the exact one.
+  std::string unit = "report";
+  double unit_epsilon = std::numeric_limits<double>::infinity();
+  double claimed_epsilon = std::numeric_limits<double>::infinity();
+};
+
+/// Of the decoded value of one report, over the mechanism's randomness.
+struct Moments {
+  double mean = 0.0;
+  double bias = 0.0;  // mean minus the input (rounded to the grid where there is one)
+  double variance = 0.0;
+};
+
+/// Where the largest log-ratio is attained.
+struct WorstCase {
+  double epsilon = std::numeric_limits<double>::infinity();  // rounded up
+  std::string input;                                         // the likelier one
+  std::string other_input;
+  std::string output;
 };
 
 class Mechanism {
  public:
   virtual ~Mechanism() = default;
 
-  /// "none.v1": changes when the encoding does.
+  /// "srr.v1:9f86d081884c7d65": name, version of the encoding, and a digest of domain and
+  /// parameters, so that reports with another epsilon are never added to these.
   virtual std::string_view id() const noexcept = 0;
   virtual const Domain& domain() const noexcept = 0;
   virtual Guarantee guarantee() const = 0;
+  virtual WorstCase worst_case() const = 0;
 
-  /// Bytes that carry one symbol on the wire, whatever its value.
-  virtual unsigned symbol_bytes() const noexcept = 0;
-  /// No symbol is larger than this in absolute value: it bounds how many reports a sum can take.
+  /// How many symbols a report has.
+  virtual std::size_t outputs() const noexcept = 0;
+  /// The width of a symbol, in memory and on the wire, whatever its value.
+  virtual unsigned symbol_bits() const noexcept = 0;
+  virtual Symbol smallest_symbol() const noexcept = 0;
   virtual Symbol largest_symbol() const noexcept = 0;
+  /// Every symbol that output `output` can take, ascending; empty when they are more than
+  /// kMostListed.
+  virtual std::vector<Symbol> alphabet(std::size_t output) const = 0;
+  static constexpr std::size_t kMostListed = std::size_t{1} << 22;
 
-  Report perturb(const Bounded& input, BitSource& bits) const;
+  /// `input` must come from bound() with this mechanism's domain; any other is a fault of the
+  /// program and throws. The report does not depend on the number of threads.
+  Report perturb(const Bounded& input, BitSource& bits, unsigned threads = 1) const;
 
-  /// Writes mean_i = decode(sums_i / reports) for the coordinates first, first + 1, ...
+  /// Writes mean_i = decode(sums_i / reports) for the outputs first, first + 1, ...
   virtual void decode(std::span<const std::int64_t> sums, std::uint64_t reports, std::size_t first,
                       std::span<double> mean) const = 0;
 
+  /// ln P(report | x), from the integers that the sampler compares with; -infinity for what cannot
+  /// be drawn. For vector mechanisms: up to a term that does not depend on x.
+  virtual double log_prob(std::span<const Symbol> report, std::span<const float> x) const = 0;
+  /// Of the decoded output `output`.
+  virtual Moments moments(std::span<const float> x, std::size_t output) const = 0;
+  /// Whether the probabilities of output `output` sum to one in integers, counted anew.
+  virtual bool sums_to_one(std::span<const float> x, std::size_t output) const = 0;
+
  protected:
-  virtual void sample(std::span<const float> input, BitSource& bits,
-                      std::span<Symbol> out) const = 0;
+  /// Draws a report into `out`, which has outputs() symbols of symbol_bits().
+  virtual void sample(std::span<const float> input, BitSource& bits, unsigned threads,
+                      PackedSymbols& out) const = 0;
 };
+
+/// A number that a mechanism is made with.
+struct ParameterInfo {
+  std::string_view name;  // "epsilon"; on the command line --epsilon
+  double low = 0.0;
+  double high = 0.0;
+  bool low_open = false;  // whether `low` itself is not valid
+  bool integer = false;
+  bool required = true;          // must be given, unless there is a preset
+  std::optional<double> preset;  // what stands for it when it is not given
+  std::string_view meaning;
+
+  std::string valid() const;  // "a number in (0, 1000]"
+};
+
+enum class MechanismKind { kValue, kVector, kBits };
 
 struct MechanismInfo {
   std::string_view name;
+  MechanismKind kind;
   std::string_view summary;
+  std::string_view input;
+  std::string_view output;
+  std::string_view guarantee;
+  std::string_view bias;       // "unbiased", or in which way it is biased
+  std::string_view reference;  // where it was published
+  std::span<const ParameterInfo> parameters;
 };
+
+/// Parameter values by name.
+using Parameters = std::map<std::string, double, std::less<>>;
 
 /// Every registered mechanism, in the order of src/mechanism/mechanisms.def.
 std::span<const MechanismInfo> mechanisms();
 
-/// The mechanism called `name` for this domain, or an error that lists the valid names.
-Result<std::unique_ptr<Mechanism>> make_mechanism(std::string_view name, Domain domain);
+/// The one called `name`, or an error that lists the valid names.
+Result<const MechanismInfo*> find_mechanism(std::string_view name);
+
+/// The mechanism called `name` for this domain. An unknown name or parameter, a missing parameter
+/// and a value outside its interval are errors that say what is valid. Vector and bit mechanisms
+/// replace the shape and ranges of the domain by their own.
+Result<std::unique_ptr<Mechanism>> make_mechanism(std::string_view name, Domain domain,
+                                                  const Parameters& parameters = {});
 
 }  // namespace sotto

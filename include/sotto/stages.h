@@ -20,11 +20,10 @@
 
 #include "sotto/layout.h"
 #include "sotto/result.h"
+#include "sotto/symbols.h"
 
 namespace sotto {
 
-/// One output of a mechanism: an integer, always, so that sums are exact in any order.
-using Symbol = std::int64_t;
 using RoundId = std::uint32_t;
 
 /// The interval [centre - radius, centre + radius] of one tensor.
@@ -33,10 +32,22 @@ struct Range {
   double radius = 0.0;
 };
 
-/// A range for every tensor of a layout: what a mechanism is made for.
+/// What bound() makes of the values besides clipping each into its tensor's range.
+enum class Shape {
+  kBox,     // nothing
+  kBall,    // the whole vector is scaled down to the norm of the domain (no range applies)
+  kOneHot,  // the largest value becomes 1 and all others 0; the first one of equals
+};
+
+/// The set of vectors that a mechanism is made for.
 struct Domain {
   std::shared_ptr<const Layout> layout;
   std::vector<Range> ranges;  // one for each tensor of the layout
+  Shape shape = Shape::kBox;
+  double norm = 0.0;  // of kBall: the largest l2 norm
+
+  /// Of layout, ranges, shape and norm: tells a Bounded of one domain from that of another.
+  std::uint64_t fingerprint() const;
 };
 
 class Update {
@@ -60,30 +71,29 @@ class Bounded {
 
  private:
   friend Bounded bound(Update update, const Domain& domain);
-  explicit Bounded(std::vector<float> values) : values_(std::move(values)) {}
+  friend class Mechanism;
+  Bounded(std::vector<float> values, std::uint64_t domain)
+      : values_(std::move(values)), domain_(domain) {}
   std::vector<float> values_;
+  std::uint64_t domain_ = 0;  // the fingerprint
 };
 
-/// Clips every value into its tensor's range. Total: NaN becomes the centre, infinities the
-/// nearest end, and nothing that the caller can observe tells that it happened.
+/// Brings every value into the domain. Total: what is NaN or infinite becomes the centre of its
+/// range, and nothing that the caller can observe tells that it happened.
 Bounded bound(Update update, const Domain& domain);
 
 class Report {
  public:
   const std::string& mechanism_id() const noexcept { return mechanism_id_; }
-  std::span<const Symbol> symbols() const noexcept { return symbols_; }
-  unsigned symbol_bytes() const noexcept { return symbol_bytes_; }
+  const PackedSymbols& symbols() const noexcept { return symbols_; }
 
  private:
   friend class Mechanism;
   friend std::vector<class Envelope> pack(Report report, RoundId round, std::size_t split);
-  Report(std::string mechanism_id, unsigned symbol_bytes, std::vector<Symbol> symbols)
-      : mechanism_id_(std::move(mechanism_id)),
-        symbol_bytes_(symbol_bytes),
-        symbols_(std::move(symbols)) {}
+  Report(std::string mechanism_id, PackedSymbols symbols)
+      : mechanism_id_(std::move(mechanism_id)), symbols_(std::move(symbols)) {}
   std::string mechanism_id_;
-  unsigned symbol_bytes_ = 8;
-  std::vector<Symbol> symbols_;
+  PackedSymbols symbols_;
 };
 
 class Envelope {
@@ -92,7 +102,7 @@ class Envelope {
   const std::string& mechanism_id() const noexcept { return mechanism_id_; }
   /// Where in the flat vector the first symbol belongs.
   std::uint64_t position() const noexcept { return position_; }
-  std::span<const Symbol> symbols() const noexcept { return symbols_; }
+  const PackedSymbols& symbols() const noexcept { return symbols_; }
 
   /// Fixed width per symbol, so the size of a message tells nothing about its content.
   std::size_t serialized_size() const noexcept;
@@ -106,8 +116,7 @@ class Envelope {
   RoundId round_ = 0;
   std::string mechanism_id_;
   std::uint64_t position_ = 0;
-  unsigned symbol_bytes_ = 8;
-  std::vector<Symbol> symbols_;
+  PackedSymbols symbols_;
 };
 
 /// Cuts a report into envelopes of `split` symbols each (0: one envelope for the whole report).

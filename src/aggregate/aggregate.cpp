@@ -1,33 +1,52 @@
 #include "sotto/aggregate.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace sotto {
 namespace {
 
-/// Whether every symbol is in [-largest, largest]. One of largest - s and largest + s is negative
-/// for a symbol outside, and neither can wrap around to positive: so the sign bits, joined by OR,
-/// tell, without a branch for each symbol.
-bool all_within(std::span<const Symbol> symbols, Symbol largest) {
-  const auto limit = static_cast<std::uint64_t>(largest);
+/// Symbols are unpacked so many at a time: the piece stays in the nearest cache.
+constexpr std::size_t kPiece = 2048;
+
+/// Whether every symbol is in [smallest, largest]. One of largest - s and s - smallest is negative
+/// for a symbol outside: the sign bits, joined by OR, tell, without a branch for each symbol. The
+/// differences are taken in 64 bits that wrap: a mechanism's bounds are below 2^62 in magnitude, so
+/// no difference of a symbol outside comes out with both signs clear.
+bool all_within(std::span<const Symbol> symbols, Symbol smallest, Symbol largest) {
+  const auto low = static_cast<std::uint64_t>(smallest);
+  const auto high = static_cast<std::uint64_t>(largest);
   std::uint64_t signs = 0;
   for (const Symbol symbol : symbols) {
     const auto word = static_cast<std::uint64_t>(symbol);
-    signs |= (limit - word) | (limit + word);
+    signs |= (high - word) | (word - low);
   }
   return (signs >> 63) == 0;
+}
+
+/// Calls visit(first, symbols) for one piece after the other until it returns false.
+template <class Visit>
+bool for_pieces(const PackedSymbols& packed, Visit&& visit) {
+  std::array<Symbol, kPiece> piece;
+  for (std::size_t first = 0; first < packed.size(); first += kPiece) {
+    const std::span<Symbol> part(piece.data(), std::min(kPiece, packed.size() - first));
+    packed.read(first, part);
+    if (!visit(first, part)) return false;
+  }
+  return true;
 }
 
 }  // namespace
 
 Aggregator::Aggregator(std::shared_ptr<const Mechanism> mechanism, RoundId round)
     : mechanism_(std::move(mechanism)), round_(round) {
-  const auto largest = std::max<Symbol>(1, mechanism_->largest_symbol());
+  const auto largest =
+      std::max({Symbol{1}, mechanism_->largest_symbol(), -mechanism_->smallest_symbol()});
   const auto room = std::numeric_limits<std::int64_t>::max() / largest;
   capacity_ = std::min<std::uint64_t>(static_cast<std::uint64_t>(room),
                                       std::numeric_limits<std::uint32_t>::max());
-  const std::size_t size = mechanism_->domain().layout->size();
+  const std::size_t size = mechanism_->outputs();
   sums_.assign(size, 0);
   counts_.assign(size, 0);
 }
@@ -44,12 +63,17 @@ Result<void> Aggregator::accept(const Envelope& envelope) {
     return refuse("mechanism '" + envelope.mechanism_id() + "' instead of '" +
                   std::string(mechanism_->id()) + "'");
   }
-  const std::span<const Symbol> symbols = envelope.symbols();
+  const PackedSymbols& symbols = envelope.symbols();
   const std::uint64_t first = envelope.position();
   if (first > sums_.size() || symbols.size() > sums_.size() - first) {
     return refuse("it reaches beyond the model");
   }
-  if (!all_within(symbols, mechanism_->largest_symbol())) {
+  if (symbols.bits() != mechanism_->symbol_bits()) return refuse("symbols of another width");
+  const Symbol smallest = mechanism_->smallest_symbol();
+  const Symbol largest = mechanism_->largest_symbol();
+  if (!for_pieces(symbols, [&](std::size_t, std::span<const Symbol> part) {
+        return all_within(part, smallest, largest);
+      })) {
     return refuse("a symbol that the mechanism cannot have drawn");
   }
   std::uint32_t* const counts = counts_.data() + first;
@@ -59,10 +83,13 @@ Result<void> Aggregator::accept(const Envelope& envelope) {
   }
   ++accepted_;
   std::int64_t* const sums = sums_.data() + first;
-  for (std::size_t i = 0; i < symbols.size(); ++i) {
-    sums[i] += symbols[i];
-    ++counts[i];
-  }
+  for_pieces(symbols, [&](std::size_t start, std::span<const Symbol> part) {
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      sums[start + i] += part[i];
+      ++counts[start + i];
+    }
+    return true;
+  });
   return {};
 }
 

@@ -46,4 +46,10 @@ std::string byte_size(std::uint64_t bytes) {
   return one_decimal(value, kUnits[unit]);
 }
 
+std::string short_number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return text;
+}
+
 }  // namespace sotto

@@ -13,4 +13,7 @@ std::string duration(double seconds);
 /// 12345678 -> "12.3 MB"
 std::string byte_size(std::uint64_t bytes);
 
+/// Up to ten significant digits, no trailing zeros: "0.075", "1e-05".
+std::string short_number(double value);
+
 }  // namespace sotto

@@ -1,5 +1,6 @@
 // Update -> Bounded: every value into its tensor's range, whatever it was.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 
@@ -14,23 +15,79 @@ Update::Update(std::shared_ptr<const Layout> layout, std::vector<float> values)
   }
 }
 
+namespace {
+
+/// NaN and infinities become the centre of [low, high], everything else the nearest value in it.
+void clip(std::span<float> values, float low, float centre, float high) {
+  for (float& value : values) {
+    // x - x is 0 for every finite x and NaN for all others.
+    const float finite = value - value == 0.0F ? value : centre;
+    value = std::min(std::max(finite, low), high);
+  }
+}
+
+void project_to_ball(std::span<float> values, double norm) {
+  double square = 0.0;
+  for (float& value : values) {
+    value = value - value == 0.0F ? value : 0.0F;
+    square += static_cast<double>(value) * static_cast<double>(value);
+  }
+  if (square <= norm * norm) return;
+  // A hair below, so that rounding to float cannot lift the vector out of the ball again.
+  const double factor = norm / std::sqrt(square) * (1.0 - 0x1p-20);
+  for (float& value : values) value = static_cast<float>(value * factor);
+}
+
+void make_one_hot(std::span<float> values) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (values[i] > values[best] || std::isnan(values[best])) best = i;
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i == best ? 1.0F : 0.0F;
+}
+
+}  // namespace
+
+std::uint64_t Domain::fingerprint() const {
+  // FNV-1a over the numbers: it tells domains of one program apart and need not withstand malice.
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&hash](std::uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };
+  add(static_cast<std::uint64_t>(shape));
+  add(std::bit_cast<std::uint64_t>(norm));
+  for (const TensorSpec& tensor : layout->tensors()) add(tensor.size);
+  for (const Range& range : ranges) {
+    add(std::bit_cast<std::uint64_t>(range.centre));
+    add(std::bit_cast<std::uint64_t>(range.radius));
+  }
+  return hash;
+}
+
 Bounded bound(Update update, const Domain& domain) {
   const auto& tensors = update.layout()->tensors();
   if (domain.ranges.size() != tensors.size()) {
     throw std::invalid_argument("a domain must have one range for each tensor");
   }
-  std::vector<float> values = std::move(update).take();
-  for (std::size_t t = 0; t < tensors.size(); ++t) {
-    const auto centre = static_cast<float>(domain.ranges[t].centre);
-    const auto low = static_cast<float>(domain.ranges[t].centre - domain.ranges[t].radius);
-    const auto high = static_cast<float>(domain.ranges[t].centre + domain.ranges[t].radius);
-    float* const first = values.data() + tensors[t].offset;
-    for (std::size_t i = 0; i < tensors[t].size; ++i) {
-      const float value = std::isnan(first[i]) ? centre : first[i];
-      first[i] = std::min(std::max(value, low), high);
-    }
+  if (domain.layout->size() != update.layout()->size()) {
+    throw std::invalid_argument("an update must have the layout of the domain");
   }
-  return Bounded(std::move(values));
+  std::vector<float> values = std::move(update).take();
+  switch (domain.shape) {
+    case Shape::kBox:
+      for (std::size_t t = 0; t < tensors.size(); ++t) {
+        const Range& range = domain.ranges[t];
+        clip(std::span(values).subspan(tensors[t].offset, tensors[t].size),
+             static_cast<float>(range.centre - range.radius), static_cast<float>(range.centre),
+             static_cast<float>(range.centre + range.radius));
+      }
+      break;
+    case Shape::kBall:
+      project_to_ball(values, domain.norm);
+      break;
+    case Shape::kOneHot:
+      make_one_hot(values);
+      break;
+  }
+  return {std::move(values), domain.fingerprint()};
 }
 
 }  // namespace sotto

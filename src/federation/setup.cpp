@@ -99,7 +99,7 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
 
   Domain domain;
   domain.layout = std::make_shared<const Layout>(setup.factory->layout());
-  domain.ranges.resize(domain.layout->tensors().size());
+  domain.ranges.assign(domain.layout->tensors().size(), Range{0.0, 1.0});
   SOTTO_TRY(std::shared_ptr<const Mechanism> mechanism,
             make_mechanism(recipe.privacy.mechanism, std::move(domain)));
   setup.mechanism = std::move(mechanism);

@@ -1,7 +1,7 @@
 // Report -> Envelope, and the bytes of an envelope.
 //
-// Encoding, little-endian: "SOT1" | round u32 | position u64 | count u64 | symbol bytes u8 |
-// length of mechanism id u8 | mechanism id | count symbols of that many bytes, two's complement.
+// Encoding, little-endian: "SOT2" | round u32 | position u64 | count u64 | bits of a symbol u8 |
+// length of mechanism id u8 | mechanism id | the symbols as PackedSymbols keeps them.
 // A message is as long as its header says and not a byte longer, and every field has one form, so
 // there is one encoding for each envelope.
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace sotto {
 namespace {
 
-constexpr char kMagic[4] = {'S', 'O', 'T', '1'};
+constexpr char kMagic[4] = {'S', 'O', 'T', '2'};
 constexpr std::size_t kHeaderBytes = 4 + 4 + 8 + 8 + 1 + 1;
 constexpr std::uint64_t kMostSymbols = std::uint64_t{1} << 32;
 
@@ -28,11 +28,6 @@ std::uint64_t get(const std::byte* from, unsigned bytes) {
   return word;
 }
 
-Symbol sign_extend(std::uint64_t word, unsigned bytes) {
-  const unsigned shift = 64 - 8 * bytes;
-  return static_cast<Symbol>(word << shift) >> shift;
-}
-
 }  // namespace
 
 std::vector<Envelope> pack(Report report, RoundId round, std::size_t split) {
@@ -44,13 +39,13 @@ std::vector<Envelope> pack(Report report, RoundId round, std::size_t split) {
     envelope.round_ = round;
     envelope.mechanism_id_ = report.mechanism_id_;
     envelope.position_ = first;
-    envelope.symbol_bytes_ = report.symbol_bytes_;
     if (piece >= total) {
       envelope.symbols_ = std::move(report.symbols_);
     } else {
-      const auto begin = report.symbols_.begin() + static_cast<std::ptrdiff_t>(first);
-      const auto count = std::min(piece, total - first);
-      envelope.symbols_.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+      std::vector<Symbol> part(std::min(piece, total - first));
+      report.symbols_.read(first, part);
+      envelope.symbols_ = PackedSymbols(part.size(), report.symbols_.bits());
+      envelope.symbols_.write(0, part);
     }
     envelopes.push_back(std::move(envelope));
   }
@@ -58,7 +53,7 @@ std::vector<Envelope> pack(Report report, RoundId round, std::size_t split) {
 }
 
 std::size_t Envelope::serialized_size() const noexcept {
-  return kHeaderBytes + mechanism_id_.size() + symbols_.size() * symbol_bytes_;
+  return kHeaderBytes + mechanism_id_.size() + symbols_.bytes().size();
 }
 
 std::vector<std::byte> Envelope::serialize() const {
@@ -68,10 +63,10 @@ std::vector<std::byte> Envelope::serialize() const {
   put(out, round_);
   put(out, position_);
   put(out, std::uint64_t{symbols_.size()});
-  put(out, symbol_bytes_, 1);
+  put(out, symbols_.bits(), 1);
   put(out, mechanism_id_.size(), 1);
   for (const char c : mechanism_id_) out.push_back(static_cast<std::byte>(c));
-  for (const Symbol symbol : symbols_) put(out, symbol, symbol_bytes_);
+  out.insert(out.end(), symbols_.bytes().begin(), symbols_.bytes().end());
   return out;
 }
 
@@ -85,13 +80,12 @@ Result<Envelope> Envelope::parse(std::span<const std::byte> bytes) {
   envelope.round_ = static_cast<RoundId>(get(bytes.data() + 4, 4));
   envelope.position_ = get(bytes.data() + 8, 8);
   const std::uint64_t count = get(bytes.data() + 16, 8);
-  envelope.symbol_bytes_ = static_cast<unsigned>(get(bytes.data() + 24, 1));
+  const auto bits = static_cast<unsigned>(get(bytes.data() + 24, 1));
   const std::size_t id_bytes = get(bytes.data() + 25, 1);
-  if (envelope.symbol_bytes_ < 1 || envelope.symbol_bytes_ > 8)
-    return bad("symbol width not 1 to 8");
+  if (!PackedSymbols::valid_width(bits)) return bad("symbol width not 1, 8, 16, ... 64 bits");
   if (count == 0 || count > kMostSymbols) return bad("symbol count out of range");
   if (envelope.position_ > kMostSymbols) return bad("position out of range");
-  if (bytes.size() != kHeaderBytes + id_bytes + count * envelope.symbol_bytes_) {
+  if (bytes.size() != kHeaderBytes + id_bytes + PackedSymbols::bytes_for(count, bits)) {
     return bad("length does not match its header");
   }
   const std::byte* const id = bytes.data() + kHeaderBytes;
@@ -100,12 +94,10 @@ Result<Envelope> Envelope::parse(std::span<const std::byte> bytes) {
     if (c <= ' ' || c > '~') return bad("mechanism id is not printable");
     envelope.mechanism_id_ += c;
   }
-  envelope.symbols_.resize(count);
-  const std::byte* const first = id + id_bytes;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t word = get(first + i * envelope.symbol_bytes_, envelope.symbol_bytes_);
-    envelope.symbols_[i] = sign_extend(word, envelope.symbol_bytes_);
-  }
+  envelope.symbols_ = PackedSymbols(count, bits);
+  std::copy(bytes.begin() + static_cast<std::ptrdiff_t>(kHeaderBytes + id_bytes), bytes.end(),
+            envelope.symbols_.bytes().begin());
+  if (!envelope.symbols_.padding_is_zero()) return bad("bits beyond the last symbol");
   return envelope;
 }
 

@@ -15,7 +15,7 @@ constexpr Symbol kHuge = Symbol{1} << 61;  // three of them fit into a sum
 
 std::shared_ptr<const Mechanism> counting(std::size_t size, Symbol largest = 1000,
                                           Symbol factor = 1, std::string id = "counting.v1") {
-  return std::make_shared<CountingMechanism>(size, largest, factor, 8, std::move(id));
+  return std::make_shared<CountingMechanism>(size, largest, factor, 64, std::move(id));
 }
 
 void expect_refused(const Result<void>& result, std::string_view part) {
@@ -97,6 +97,13 @@ TEST(Aggregator, RefusesSymbolsThatTheMechanismCannotDraw) {
   }
   EXPECT_TRUE(aggregator.accept(envelopes_of(*liar, {-10, 10}, kRound).front()));
   EXPECT_EQ(released(aggregator), (std::vector<double>{-10, 10}));  // no trace of the refused
+}
+
+TEST(Aggregator, RefusesSymbolsOfAnotherWidth) {
+  const auto mechanism = counting(2, 10);
+  const CountingMechanism narrow(2, 10, 1, 16);  // the same id
+  Aggregator aggregator(mechanism, kRound);
+  expect_refused(aggregator.accept(envelopes_of(narrow, {1, 2}, kRound).front()), "another width");
 }
 
 TEST(Aggregator, AMissingPieceStopsTheRelease) {

@@ -32,8 +32,38 @@ TEST(Bound, NotANumberBecomesTheCentre) {
             (std::vector<float>{0, 0, -2.5F, -3}));
 }
 
-TEST(Bound, InfinitiesBecomeTheNearestEnd) {
-  EXPECT_EQ(bounded({kInfinity, -kInfinity}, {{1.0, 2.0}}), (std::vector<float>{3, -1}));
+TEST(Bound, InfinitiesBecomeTheCentre) {
+  EXPECT_EQ(bounded({kInfinity, -kInfinity}, {{1.0, 2.0}}), (std::vector<float>{1, 1}));
+}
+
+TEST(Bound, ABallScalesTheWholeVectorDown) {
+  const Domain ball{flat_layout(3), {Range{0.0, 1.0}}, Shape::kBall, 2.0};
+  const auto in_ball = [&](std::vector<float> values) {
+    return bound(Update(ball.layout, std::move(values)), ball).take();
+  };
+  EXPECT_EQ(in_ball({1, 0, -1.5F}), (std::vector<float>{1, 0, -1.5F}));
+  const auto scaled = in_ball({30, 0, -40});
+  EXPECT_NEAR(scaled[0], 1.2, 1e-5);
+  EXPECT_NEAR(scaled[2], -1.6, 1e-5);
+  for (const auto& values : {scaled, in_ball({1e19F, 3e19F, 2e19F}), in_ball({1e38F, 3e38F, 2e38F}),
+                             in_ball({2, 1e-3F, 1e-4F})}) {
+    double square = 0.0;
+    for (const float value : values) square += static_cast<double>(value) * value;
+    EXPECT_LE(square, 4.0);
+    EXPECT_GT(square, 3.99);
+  }
+  EXPECT_EQ(in_ball({kNan, 1, kInfinity}), (std::vector<float>{0, 1, 0}));
+}
+
+TEST(Bound, OneHotKeepsTheFirstLargest) {
+  const Domain domain{flat_layout(4), {Range{0.5, 0.5}}, Shape::kOneHot};
+  const auto hot = [&](std::vector<float> values) {
+    return bound(Update(domain.layout, std::move(values)), domain).take();
+  };
+  EXPECT_EQ(hot({0, 0, 1, 0}), (std::vector<float>{0, 0, 1, 0}));
+  EXPECT_EQ(hot({0.3F, 0.9F, 0.9F, -2}), (std::vector<float>{0, 1, 0, 0}));
+  EXPECT_EQ(hot({0, 0, 0, 0}), (std::vector<float>{1, 0, 0, 0}));
+  EXPECT_EQ(hot({kNan, -3, kNan, -2}), (std::vector<float>{0, 0, 0, 1}));
 }
 
 TEST(Bound, EndsAndInsideStayAsTheyAre) {

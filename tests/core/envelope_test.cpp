@@ -19,7 +19,7 @@ std::vector<float> values_of(std::size_t size) {
 }
 
 Bytes good_message() {
-  const CountingMechanism mechanism(3, 1000, 1, 2);
+  const CountingMechanism mechanism(3, 1000, 1, 16);
   return envelopes_of(mechanism, {1, -2, 300}, 5).front().serialize();
 }
 
@@ -39,7 +39,7 @@ Bytes with_byte(std::size_t position, int value) {
 
 TEST(Pack, EverySplitGivesTheSameSymbols) {
   constexpr std::size_t kSize = 23;
-  const CountingMechanism mechanism(kSize, 1000, 1, 2);
+  const CountingMechanism mechanism(kSize, 1000, 1, 16);
   const std::vector<float> values = values_of(kSize);
   for (std::size_t split = 0; split <= kSize + 2; ++split) {
     const auto envelopes = envelopes_of(mechanism, values, 9, split);
@@ -52,7 +52,7 @@ TEST(Pack, EverySplitGivesTheSameSymbols) {
       EXPECT_EQ(parsed->round(), 9U);
       EXPECT_EQ(parsed->mechanism_id(), "counting.v1");
       EXPECT_EQ(parsed->position(), next);
-      for (const Symbol symbol : parsed->symbols()) {
+      for (const Symbol symbol : parsed->symbols().unpacked()) {
         ASSERT_LT(next, kSize);
         EXPECT_EQ(symbol, std::llrint(values[next++]));
       }
@@ -68,11 +68,11 @@ TEST(Pack, AnEmptyReportGivesNoEnvelope) {
 }
 
 TEST(Envelope, HasTheEncodingOfItsDescription) {
-  const unsigned char expected[] = {'S', 'O', 'T', '1',                       // magic
+  const unsigned char expected[] = {'S', 'O', 'T', '2',                       // magic
                                     5,   0,   0,   0,                         // round
                                     0,   0,   0,   0,   0,    0,    0,    0,  // position
                                     3,   0,   0,   0,   0,    0,    0,    0,  // count
-                                    2,   11,                                  // widths
+                                    16,  11,                                  // widths
                                     'c', 'o', 'u', 'n', 't',  'i',  'n',  'g', '.',
                                     'v', '1', 1,   0,   0xFE, 0xFF, 0x2C, 0x01};
   const Bytes bytes = good_message();
@@ -83,7 +83,7 @@ TEST(Envelope, HasTheEncodingOfItsDescription) {
 TEST(Envelope, EveryWidthKeepsTheSign) {
   for (unsigned width = 1; width <= 8; ++width) {
     const Symbol end = width == 8 ? Symbol{1} << 40 : (Symbol{1} << (8 * width - 1)) - 1;
-    const CountingMechanism mechanism(3, end, end, width);
+    const CountingMechanism mechanism(3, end, end, 8 * width);
     const auto envelope = envelopes_of(mechanism, {-1, 0, 1}, 1).front();
     const Bytes bytes = envelope.serialize();
     EXPECT_EQ(bytes.size(), 26 + 11 + 3 * width);
@@ -95,8 +95,27 @@ TEST(Envelope, EveryWidthKeepsTheSign) {
   }
 }
 
+TEST(Envelope, SymbolsOfOneBitLieEightInAByte) {
+  const CountingMechanism mechanism(11, 1, 1, 1);
+  const std::vector<float> values = {1, 0, 0, 1, 1, 1, 0, 1, 0, 1, 1};
+  for (std::size_t split = 1; split <= 11; ++split) {
+    std::vector<Symbol> all;
+    for (const Envelope& envelope : envelopes_of(mechanism, values, 1, split)) {
+      EXPECT_EQ(envelope.serialize().size(), 26 + 11 + (envelope.symbols().size() + 7) / 8);
+      const auto parsed = Envelope::parse(envelope.serialize());
+      ASSERT_TRUE(parsed);
+      for (const Symbol symbol : parsed->symbols().unpacked()) all.push_back(symbol);
+    }
+    EXPECT_EQ(all, std::vector<Symbol>(values.begin(), values.end())) << split;
+  }
+  Bytes bytes = envelopes_of(mechanism, values, 1).front().serialize();
+  EXPECT_EQ(error_of(bytes), "");
+  bytes.back() |= std::byte{0x80};  // beyond the eleventh
+  EXPECT_EQ(error_of(bytes), "envelope: bits beyond the last symbol");
+}
+
 TEST(Envelope, SizeTellsNothingOfTheValues) {
-  const CountingMechanism mechanism(4, 1 << 20, 1, 6);
+  const CountingMechanism mechanism(4, 1 << 20, 1, 48);
   EXPECT_EQ(envelopes_of(mechanism, {0, 0, 0, 0}, 1).front().serialize().size(),
             envelopes_of(mechanism, {-9999, 9999, 1, -1}, 1).front().serialize().size());
 }
@@ -124,10 +143,10 @@ TEST(BadEnvelope, EveryHeaderFieldIsChecked) {
   EXPECT_EQ(error_of(with_byte(16, 2)), "envelope: length does not match its header");
   EXPECT_EQ(error_of(with_byte(16, 4)), "envelope: length does not match its header");
   EXPECT_EQ(error_of(with_byte(23, 0x80)), "envelope: symbol count out of range");
-  for (const int width : {0, 9, 255}) {
-    EXPECT_EQ(error_of(with_byte(24, width)), "envelope: symbol width not 1 to 8");
+  for (const int width : {0, 2, 7, 9, 12, 65, 72, 255}) {
+    EXPECT_EQ(error_of(with_byte(24, width)), "envelope: symbol width not 1, 8, 16, ... 64 bits");
   }
-  EXPECT_EQ(error_of(with_byte(24, 3)), "envelope: length does not match its header");
+  EXPECT_EQ(error_of(with_byte(24, 24)), "envelope: length does not match its header");
   EXPECT_EQ(error_of(with_byte(25, 10)), "envelope: length does not match its header");
   EXPECT_EQ(error_of(with_byte(25, 255)), "envelope: length does not match its header");
   for (const int c : {0x00, 0x0A, 0x20, 0x7F, 0x80, 0xFF}) {

@@ -19,14 +19,14 @@ TEST(Mechanisms, EveryRegisteredNameCanBeMade) {
   for (const MechanismInfo& info : mechanisms()) {
     EXPECT_FALSE(info.summary.empty()) << info.name;
   }
-  EXPECT_EQ(mechanisms().front().name, "none");
 }
 
 TEST(Mechanisms, AnUnknownNameSuggestsTheNearest) {
   const auto result = make_mechanism("nnoe", Domain{flat_layout(1), {Range{0.0, 1.0}}});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind, ErrorKind::kUsage);
-  for (const char* part : {"unknown mechanism 'nnoe'", "did you mean 'none'?", "valid: none"}) {
+  for (const char* part :
+       {"unknown mechanism 'nnoe'", "did you mean 'none'?", "valid: two-point"}) {
     EXPECT_NE(result.error().message.find(part), std::string::npos) << result.error().message;
   }
   const auto strange = make_mechanism("quantum-tunnelling", Domain{flat_layout(1), {Range{}}});
@@ -39,7 +39,7 @@ TEST(Guarantee, IsNothingUnlessSaidOtherwise) {
   const auto none = make_none(1);
   EXPECT_TRUE(std::isinf(none->guarantee().epsilon));
   EXPECT_FALSE(none->guarantee().statement.empty());
-  EXPECT_EQ(none->id(), "none.v1");
+  EXPECT_EQ(none->id().substr(0, 8), "none.v1:");
 }
 
 TEST(None, KeepsEveryWeightToTwoToTheMinus33) {
@@ -69,7 +69,7 @@ TEST(None, ItsLargestSymbolFitsItsWidthAndRange) {
   const auto envelope = envelopes_of(*none, {1e30F, -1e30F}, 1).front();
   EXPECT_EQ(envelope.symbols()[0], none->largest_symbol());
   EXPECT_EQ(envelope.symbols()[1], -none->largest_symbol());
-  EXPECT_LT(none->largest_symbol(), Symbol{1} << (8 * none->symbol_bytes() - 1));
+  EXPECT_LT(none->largest_symbol(), Symbol{1} << (none->symbol_bits() - 1));
 }
 
 TEST(None, IgnoresTheRangeThatItWasAskedFor) {

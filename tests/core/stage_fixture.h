@@ -17,18 +17,31 @@ inline std::shared_ptr<const Layout> flat_layout(std::size_t size) {
 
 class CountingMechanism final : public Mechanism {
  public:
-  CountingMechanism(std::size_t size, Symbol largest, Symbol factor = 1, unsigned bytes = 8,
+  CountingMechanism(std::size_t size, Symbol largest, Symbol factor = 1, unsigned bits = 64,
                     std::string id = "counting.v1")
       : domain_{flat_layout(size), {Range{0.0, 1e6}}},
         largest_(largest),
         factor_(factor),
-        bytes_(bytes),
+        bits_(bits),
         id_(std::move(id)) {}
   std::string_view id() const noexcept override { return id_; }
   const Domain& domain() const noexcept override { return domain_; }
   Guarantee guarantee() const override { return {}; }
-  unsigned symbol_bytes() const noexcept override { return bytes_; }
+  WorstCase worst_case() const override { return {}; }
+  std::size_t outputs() const noexcept override { return domain_.layout->size(); }
+  unsigned symbol_bits() const noexcept override { return bits_; }
+  Symbol smallest_symbol() const noexcept override { return -largest_; }
   Symbol largest_symbol() const noexcept override { return largest_; }
+  std::vector<Symbol> alphabet(std::size_t /*output*/) const override { return {}; }
+  double log_prob(std::span<const Symbol> /*report*/, std::span<const float> /*x*/) const override {
+    return 0.0;
+  }
+  Moments moments(std::span<const float> /*x*/, std::size_t /*output*/) const override {
+    return {};
+  }
+  bool sums_to_one(std::span<const float> /*x*/, std::size_t /*output*/) const override {
+    return true;
+  }
   void decode(std::span<const std::int64_t> sums, std::uint64_t reports, std::size_t /*first*/,
               std::span<double> mean) const override {
     for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -37,14 +50,16 @@ class CountingMechanism final : public Mechanism {
   }
 
  private:
-  void sample(std::span<const float> input, BitSource& /*bits*/,
-              std::span<Symbol> out) const override {
-    for (std::size_t i = 0; i < input.size(); ++i) out[i] = std::llrint(input[i]) * factor_;
+  void sample(std::span<const float> input, BitSource& /*bits*/, unsigned /*threads*/,
+              PackedSymbols& out) const override {
+    std::vector<Symbol> symbols;
+    for (const float value : input) symbols.push_back(std::llrint(value) * factor_);
+    out.write(0, symbols);
   }
   Domain domain_;
   Symbol largest_;
   Symbol factor_;
-  unsigned bytes_;
+  unsigned bits_;
   std::string id_;
 };
 

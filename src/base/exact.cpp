@@ -1,0 +1,89 @@
+#include "base/exact.h"
+
+#include <boost/multiprecision/cpp_bin_float.hpp>
+#include <cmath>
+#include <limits>
+
+namespace sotto::exact {
+namespace {
+
+namespace mp = boost::multiprecision;
+
+/// 512 bits, with an exponent range that takes e^(10^5). Boost documents a few units in the last
+/// place for exp and log; kMargin allows 2^100 of them.
+using Wide = mp::number<mp::cpp_bin_float<512, mp::digit_base_2, void, std::int64_t>>;
+constexpr int kMargin = -410;
+
+Wide margin() { return ldexp(Wide(1), kMargin); }
+
+Wide wide(const Rational& value) {
+  return Wide(mp::numerator(value)) / Wide(mp::denominator(value));
+}
+
+/// ln(a / b), correct to an absolute error of margin() times (1 + |ln|).
+Wide log_of(const Rational& a, const Rational& b) { return log(wide(a / b)); }
+
+double round_up(const Wide& value) {
+  auto nearest = value.convert_to<double>();
+  while (Wide(nearest) < value) {
+    nearest = std::nextafter(nearest, std::numeric_limits<double>::infinity());
+  }
+  return nearest;
+}
+
+Integer to_integer(const Wide& value) { return value.convert_to<Integer>(); }
+
+}  // namespace
+
+Rational rational(double value) {
+  int exponent = 0;
+  const double mantissa = std::frexp(value, &exponent);
+  Rational result(Integer(static_cast<std::int64_t>(std::ldexp(mantissa, 53))));
+  exponent -= 53;
+  const Integer power = Integer(1) << std::abs(exponent);
+  return exponent >= 0 ? Rational(result * power) : Rational(result / power);
+}
+
+bool at_most_exp(const Rational& a, const Rational& b, double epsilon) {
+  if (epsilon == 0.0) return a <= b;
+  const Wide log = log_of(a, b);
+  return log + margin() * (1 + abs(log)) <= Wide(epsilon);
+}
+
+Integer floor_times_exp(const Rational& b, double epsilon) {
+  if (epsilon == 0.0) return mp::numerator(b) / mp::denominator(b);
+  const Wide product = wide(b) * exp(Wide(epsilon));
+  return to_integer(Wide(floor(product * (1 - margin()))));
+}
+
+Integer ceil_times_exp(const Rational& b, double epsilon) {
+  if (epsilon == 0.0) {
+    return (mp::numerator(b) + mp::denominator(b) - 1) / mp::denominator(b);
+  }
+  const Wide product = wide(b) * exp(Wide(epsilon));
+  return to_integer(Wide(ceil(product * (1 + margin()))));
+}
+
+double log_ratio_up(const Rational& a, const Rational& b) {
+  if (a == b) return 0.0;
+  const Wide log = log_of(a, b);
+  return round_up(log + margin() * (1 + abs(log)));
+}
+
+double log_ratio(const Rational& a, const Rational& b) {
+  return a == b ? 0.0 : log_of(a, b).convert_to<double>();
+}
+
+double multiply_up(double a, double b) {
+  if (std::isinf(a) || std::isinf(b)) return std::numeric_limits<double>::infinity();
+  return round_up(Wide(a) * Wide(b));
+}
+
+double add_up(double a, double b) {
+  if (std::isinf(a) || std::isinf(b)) return std::numeric_limits<double>::infinity();
+  return round_up(Wide(a) + Wide(b));
+}
+
+double divide_down(double a, double b) { return -round_up(-(Wide(a) / Wide(b)) + margin()); }
+
+}  // namespace sotto::exact
