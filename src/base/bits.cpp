@@ -1,23 +1,16 @@
 #include "sotto/bits.h"
 
-#include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <numbers>
 #include <string>
 
+#include "base/aes_ctr.h"
+
 namespace sotto {
 namespace {
-
-[[noreturn]] void die(const char* what) {
-  std::fprintf(stderr, "sotto: %s; refusing to continue without randomness\n", what);
-  std::abort();
-}
 
 void append_u64(std::string& text, std::uint64_t value) {
   for (int byte = 0; byte < 8; ++byte) text.push_back(static_cast<char>(value >> (8 * byte)));
@@ -25,21 +18,11 @@ void append_u64(std::string& text, std::uint64_t value) {
 
 }  // namespace
 
-struct BitSource::Cipher {
-  EVP_CIPHER_CTX* context = EVP_CIPHER_CTX_new();
-  Cipher() = default;
-  Cipher(const Cipher&) = delete;
-  Cipher& operator=(const Cipher&) = delete;
-  ~Cipher() { EVP_CIPHER_CTX_free(context); }
+struct BitSource::Cipher : AesCtr {
+  using AesCtr::AesCtr;
 };
 
-BitSource::BitSource(const Key& key) : cipher_(std::make_unique<Cipher>()), buffer_(kWords) {
-  const unsigned char counter[16] = {};
-  if (cipher_->context == nullptr ||
-      EVP_EncryptInit_ex(cipher_->context, EVP_aes_256_ctr(), nullptr, key.data(), counter) != 1) {
-    die("AES-256-CTR is not available from OpenSSL");
-  }
-}
+BitSource::BitSource(const Key& key) : cipher_(std::make_unique<Cipher>(key)), buffer_(kWords) {}
 
 BitSource::BitSource(BitSource&&) noexcept = default;
 BitSource& BitSource::operator=(BitSource&&) noexcept = default;
@@ -48,7 +31,7 @@ BitSource::~BitSource() = default;
 BitSource BitSource::from_system() {
   Key key;
   if (RAND_priv_bytes(key.data(), static_cast<int>(key.size())) != 1) {
-    die("the system's random generator failed");
+    die_without_randomness("the system's random generator failed");
   }
   return BitSource(key);
 }
@@ -67,21 +50,7 @@ BitSource BitSource::from_seed(std::uint64_t seed, std::string_view purpose,
   return BitSource(key);
 }
 
-void BitSource::fill(std::span<std::byte> out) {
-  // Counter mode is an XOR with the key stream: encrypting zeros yields the stream itself.
-  constexpr std::size_t kPiece = std::size_t{1} << 14;
-  while (!out.empty()) {
-    const std::size_t n = std::min(out.size(), kPiece);
-    std::memset(out.data(), 0, n);
-    int written = 0;
-    auto* bytes = reinterpret_cast<unsigned char*>(out.data());
-    if (EVP_EncryptUpdate(cipher_->context, bytes, &written, bytes, static_cast<int>(n)) != 1 ||
-        written != static_cast<int>(n)) {
-      die("AES-256-CTR failed");
-    }
-    out = out.subspan(n);
-  }
-}
+void BitSource::fill(std::span<std::byte> out) { cipher_->fill(out); }
 
 void BitSource::refill() {
   fill(std::as_writable_bytes(std::span(buffer_)));

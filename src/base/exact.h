@@ -19,9 +19,10 @@ Rational rational(double value);
 /// Whether a <= e^epsilon b. a and b must be positive.
 bool at_most_exp(const Rational& a, const Rational& b, double epsilon);
 
-/// The largest integer n with n <= e^epsilon b (epsilon may be negative; |epsilon| <= 10^5).
+/// The largest integer n with n <= e^epsilon b (epsilon may be negative; |epsilon| <= 10^5). Beyond
+/// 2^400 the result is a little smaller, never larger.
 Integer floor_times_exp(const Rational& b, double epsilon);
-/// The smallest integer n with n >= e^epsilon b.
+/// The smallest integer n with n >= e^epsilon b; beyond 2^400 a little larger.
 Integer ceil_times_exp(const Rational& b, double epsilon);
 
 /// The least double that is not below ln(a / b). a and b must be positive.

@@ -1,56 +1,13 @@
 #include "base/streams.h"
 
-#include <openssl/evp.h>
+#include <bit>
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include "base/aes_ctr.h"
 
 namespace sotto {
-namespace {
 
-[[noreturn]] void die() {
-  std::fputs("sotto: AES-256-CTR failed; refusing to continue without randomness\n", stderr);
-  std::abort();
-}
-
-}  // namespace
-
-struct BlockStream::Cipher {
-  explicit Cipher(const unsigned char* key) : context(EVP_CIPHER_CTX_new()) {
-    const unsigned char counter[16] = {};
-    if (context == nullptr ||
-        EVP_EncryptInit_ex(context, EVP_aes_256_ctr(), nullptr, key, counter) != 1) {
-      die();
-    }
-  }
-  Cipher(const Cipher&) = delete;
-  Cipher& operator=(const Cipher&) = delete;
-  ~Cipher() { EVP_CIPHER_CTX_free(context); }
-
-  void seek(std::uint64_t high, std::uint64_t low) const {
-    unsigned char counter[16];
-    for (unsigned byte = 0; byte < 8; ++byte) {
-      counter[byte] = static_cast<unsigned char>(high >> (56 - 8 * byte));
-      counter[8 + byte] = static_cast<unsigned char>(low >> (56 - 8 * byte));
-    }
-    if (EVP_EncryptInit_ex(context, nullptr, nullptr, nullptr, counter) != 1) die();
-  }
-
-  void fill(std::span<std::byte> out) const {
-    constexpr std::size_t kPiece = std::size_t{1} << 14;
-    while (!out.empty()) {
-      const std::size_t n = std::min(out.size(), kPiece);
-      std::memset(out.data(), 0, n);  // the key stream is the encryption of zeros
-      int written = 0;
-      auto* const bytes = reinterpret_cast<unsigned char*>(out.data());
-      if (EVP_EncryptUpdate(context, bytes, &written, bytes, static_cast<int>(n)) != 1) die();
-      out = out.subspan(n);
-    }
-  }
-
-  EVP_CIPHER_CTX* context;
+struct BlockStream::Cipher : AesCtr {
+  using AesCtr::AesCtr;
 };
 
 StreamKey::StreamKey(BitSource& bits) {
@@ -58,8 +15,7 @@ StreamKey::StreamKey(BitSource& bits) {
 }
 
 BlockStream::BlockStream(const StreamKey& key) {
-  unsigned char bytes[32];
-  std::memcpy(bytes, key.words_.data(), sizeof bytes);
+  const auto bytes = std::bit_cast<AesCtr::Key>(key.words_);
   main_ = std::make_unique<Cipher>(bytes);
   more_ = std::make_unique<Cipher>(bytes);
 }
