@@ -20,7 +20,7 @@ TEST(Kernels, AllLevelsAndThreadCountsAgreeToTheBit) {
       }
       EXPECT_EQ(drawn(**mechanism, values, 7, 2), expected) << sample.label << " on 2 threads";
       EXPECT_EQ(drawn(**mechanism, values, 7, 3), expected) << sample.label << " on 3 threads";
-      if (size >= 4096) {
+      if (size >= 4096 && sample.mechanism != "none") {
         EXPECT_NE(drawn(**mechanism, values, 8), expected) << sample.label << " ignores the seed";
       }
     }

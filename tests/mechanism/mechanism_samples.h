@@ -32,6 +32,7 @@ struct Sample {
 inline std::vector<Sample> samples() {
   return {
       {"two-point", {{"epsilon", 1.0}}},
+      {"none", {}},
       {"two-point", {{"epsilon", 12.0}}, {0.02, 0.075}, "two-point at 12"},
   };
 }
