@@ -118,6 +118,7 @@ class CountableConformance : public Conformance {};
 
 TEST_P(CountableConformance, FrequenciesAreThoseOfLogProb) {
   const auto single = make(1);
+  if (single->alphabet(0).empty()) GTEST_SKIP() << "too many symbols to count";
   const auto many = make(60'000);
   std::uint64_t seed = 100;
   for (const float input : spread(*single, 3)) {
@@ -125,14 +126,13 @@ TEST_P(CountableConformance, FrequenciesAreThoseOfLogProb) {
   }
 }
 
-/// Samples of value mechanisms whose symbols can be listed: their weights are draws of one law.
+/// Samples of value mechanisms: their weights are draws of one law.
 std::vector<Sample> countable_samples() {
   std::vector<Sample> countable;
   for (const Sample& sample : samples()) {
-    const auto mechanism = sample.make(1);
-    if (!mechanism || sample.mechanism == "none") continue;
-    if (find_mechanism(sample.mechanism).value()->kind != MechanismKind::kValue) continue;
-    if (!(*mechanism)->alphabet(0).empty()) countable.push_back(sample);
+    const auto info = find_mechanism(sample.mechanism);
+    if (sample.mechanism == "none" || !info || (*info)->kind != MechanismKind::kValue) continue;
+    countable.push_back(sample);
   }
   return countable;
 }

@@ -29,6 +29,8 @@ struct Sample {
   }
 };
 
+inline void PrintTo(const Sample& sample, std::ostream* out) { *out << sample.label; }
+
 inline std::vector<Sample> samples() {
   return {
       {"two-point", {{"epsilon", 1.0}}},
