@@ -71,7 +71,8 @@ WorstBit worst_bit(const BitThresholds& thresholds, std::size_t parity) {
 
 std::string pattern(bool even, bool odd, std::size_t bits) {
   const auto digit = [](bool one) { return one ? "1" : "0"; };
-  if (bits < 2 || even == odd) return std::string("every bit ") + digit(even);
+  if (bits == 0) return "no bits";
+  if (bits == 1 || even == odd) return std::string("every bit ") + digit(even);
   return std::string("even bits ") + digit(even) + ", odd bits " + digit(odd);
 }
 
@@ -114,6 +115,7 @@ std::unique_ptr<Mechanism> BitMechanism::make(std::string_view version, Domain d
   std::unique_ptr<BitMechanism> self(new BitMechanism(std::move(design), std::move(domain)));
   self->id_ = mechanism_id(version, self->domain_, parameters);
   self->find_worst_case();
+  self->find_logarithms();
   Guarantee& guarantee = self->guarantee_;
   guarantee.epsilon = self->worst_.epsilon;
   guarantee.unit = "report";
@@ -166,6 +168,20 @@ void BitMechanism::find_worst_case() {
   worst_.output += ", label 0";
 }
 
+void BitMechanism::find_logarithms() {
+  const exact::Rational whole(exact::Integer(1) << 64);
+  for (std::size_t cell = 0; cell < 8; ++cell) {
+    const std::size_t parity = cell / 4, input = cell / 2 % 2, output = cell % 2;
+    const exact::Integer chances = design_.thresholds.chances(parity, input == 1, output == 1);
+    log_[parity][input][output] = exact::log_ratio(exact::Rational(chances), whole);
+  }
+  const LabelMasses& label = design_.label;
+  if (label.classes == 0) return;
+  const exact::Rational total(label.total());
+  log_label_[0] = exact::log_ratio(exact::Rational(label.other), total);
+  log_label_[1] = exact::log_ratio(exact::Rational(label.own), total);
+}
+
 double BitMechanism::Odds::difference() const {
   return if_one > if_zero ? static_cast<double>(if_one - if_zero) / total
                           : -(static_cast<double>(if_zero - if_one) / total);
@@ -205,14 +221,10 @@ double BitMechanism::log_prob(std::span<const Symbol> report, std::span<const fl
     if (report[i] != 0 && report[i] != 1) return kNever;
     ++seen[i % 2][view[i] ? 1 : 0][report[i]];
   }
-  const exact::Integer whole = exact::Integer(1) << 64;
   double sum = 0.0;
   for (std::size_t cell = 0; cell < 8; ++cell) {
     const std::size_t parity = cell / 4, input = cell / 2 % 2, output = cell % 2;
-    const std::uint64_t times = seen[parity][input][output];
-    if (times == 0) continue;
-    const exact::Integer chances = design_.thresholds.chances(parity, input == 1, output == 1);
-    sum += static_cast<double>(times) * exact::log_ratio(exact::Rational(chances), whole);
+    sum += static_cast<double>(seen[parity][input][output]) * log_[parity][input][output];
   }
   const LabelMasses& label = design_.label;
   if (label.classes == 0) return sum;
@@ -225,7 +237,7 @@ double BitMechanism::log_prob(std::span<const Symbol> report, std::span<const fl
     return kNever;
   }
   const bool true_one = label.class_of(x[design_.code.values]) == set - bits;
-  return sum + exact::log_ratio(exact::Rational(true_one ? label.own : label.other), label.total());
+  return sum + log_label_[true_one ? 1 : 0];
 }
 
 Moments BitMechanism::moments(std::span<const float> x, std::size_t output) const {

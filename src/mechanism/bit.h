@@ -84,6 +84,7 @@ class BitMechanism final : public Mechanism {
 
   BitMechanism(BitDesign design, Domain domain);
   void find_worst_case();
+  void find_logarithms();
   Odds odds_of(std::size_t output) const;
   bool input_bit(std::span<const float> x, std::size_t output) const;
   void sample(std::span<const float> input, BitSource& bits, unsigned threads,
@@ -97,6 +98,8 @@ class BitMechanism final : public Mechanism {
   std::string id_;
   Guarantee guarantee_;
   WorstCase worst_;
+  double log_[2][2][2] = {};  // ln P(output | input), by parity, input and output
+  double log_label_[2] = {};  // of another class and of the true one
 };
 
 /// For one-hot input: all values of the domain, of which bound() leaves one.

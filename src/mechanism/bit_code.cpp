@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 
 #ifdef __SSE2__
@@ -58,18 +57,6 @@ std::uint64_t above_half(const float* values) {
 
 double FeatureCode::largest() const noexcept {
   return std::ldexp(1.0, static_cast<int>(whole)) - std::ldexp(1.0, -static_cast<int>(fraction));
-}
-
-std::uint32_t FeatureCode::encode(float value) const noexcept {
-  // x - x is 0 for every finite x and NaN for all others.
-  const float finite = value - value == 0.0F ? value : 0.0F;
-  const std::uint32_t sign = std::uint32_t{1} << (whole + fraction);
-  // A product with a power of two is exact (or infinite, which is large enough).
-  const float steps = std::abs(finite) * static_cast<float>(std::uint32_t{1} << fraction);
-  const bool inside = steps < static_cast<float>(sign);
-  const auto cut = static_cast<std::int32_t>(inside ? steps : 0.0F);
-  const std::uint32_t magnitude = inside ? static_cast<std::uint32_t>(cut) : sign - 1;
-  return (std::bit_cast<std::uint32_t>(finite) >> 31 << (whole + fraction)) | magnitude;
 }
 
 float FeatureCode::decode(std::uint32_t code) const noexcept {

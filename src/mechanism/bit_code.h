@@ -8,6 +8,8 @@
 // Every function here is total: any float has a code.
 #pragma once
 
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,6 +33,19 @@ struct FeatureCode {
   std::uint32_t encode(float value) const noexcept;
   float decode(std::uint32_t code) const noexcept;
 };
+
+// Here, so that loops over it become vector code.
+inline std::uint32_t FeatureCode::encode(float value) const noexcept {
+  // x - x is 0 for every finite x and NaN for all others.
+  const float finite = value - value == 0.0F ? value : 0.0F;
+  const std::uint32_t sign = std::uint32_t{1} << (whole + fraction);
+  // A product with a power of two is exact (or infinite, which is large enough).
+  const float steps = std::abs(finite) * static_cast<float>(std::uint32_t{1} << fraction);
+  const bool inside = steps < static_cast<float>(sign);
+  const auto cut = static_cast<std::int32_t>(inside ? steps : 0.0F);
+  const std::uint32_t magnitude = inside ? static_cast<std::uint32_t>(cut) : sign - 1;
+  return (std::bit_cast<std::uint32_t>(finite) >> 31 << (whole + fraction)) | magnitude;
+}
 
 enum class BitInput {
   kRaw,       // 1 where a value is above 0.5
