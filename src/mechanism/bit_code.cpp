@@ -134,24 +134,22 @@ void BitView::read_features(std::size_t first, std::span<std::uint64_t> words) c
   unsigned left = 0;  // how many bits of `code`, its lowest ones, are yet to be written
   if (first % bits != 0 && make_codes()) {
     left = bits - static_cast<unsigned>(first % bits);
-    code = codes[taken++] & ((std::uint64_t{1} << left) - 1);
+    code = codes[taken++];
   }
-  // Gathered with the first bit highest; a full word is reversed once.
+  // Gathered with the first bit highest; a full word is reversed once. What an earlier word holds
+  // of a code leaves the next one at the top.
   for (std::uint64_t& word : words) {
     std::uint64_t gathered = 0;
-    unsigned free = kWord;
-    while (left < free) {
-      free -= left;
-      gathered |= code << free;
-      left = 0;
-      if (taken == made && !make_codes()) break;
-      code = codes[taken++];
-      left = bits;
-    }
-    if (left >= free) {
-      left -= free;
-      gathered |= code >> left;
-      code &= (std::uint64_t{1} << left) - 1;
+    for (unsigned free = kWord; free > 0;) {
+      if (left == 0) {
+        if (taken == made && !make_codes()) break;
+        code = codes[taken++];
+        left = bits;
+      }
+      const unsigned written = std::min(left, free);
+      left -= written;
+      free -= written;
+      gathered |= code >> left << free;
     }
     word = reversed(gathered);
   }

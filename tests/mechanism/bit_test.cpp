@@ -337,6 +337,14 @@ TEST(BitMechanisms, ThreadsAndRestDoNotMatter) {
   for (const unsigned threads : {2U, 5U, 100U}) {
     EXPECT_EQ(drawn(*mechanism, values, 5, threads), expected);
   }
+  // Nor for the label, whose bits come after those of many blocks.
+  constexpr std::size_t kLong = 40 * BitMechanism::kBlock + 2;
+  const Parameters parameters = {{"epsilon", 1.0}, {"classes", 1000}, {"label_share", 0.0}};
+  const auto labelled = made("ldpfl-exact", parameters, {0.0, 1.0}, kLong);
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const auto one = drawn(*labelled, std::vector<float>(kLong, 1.0F), seed);
+    EXPECT_EQ(drawn(*labelled, std::vector<float>(kLong, 1.0F), seed, 3), one);
+  }
   // A report is padded with zeros, whatever was drawn beyond its end.
   for (const std::size_t size : {1, 3, 9, 63, 65, 257}) {
     const auto small = made("ldpfl-exact", {{"epsilon", 1.0}, {"classes", 3}}, {0.0, 1.0}, size);
@@ -345,6 +353,36 @@ TEST(BitMechanisms, ThreadsAndRestDoNotMatter) {
     const Report report = small->perturb(bound(std::move(update), small->domain()), source);
     EXPECT_TRUE(report.symbols().padding_is_zero());
     EXPECT_EQ(report.symbols().size(), size - 1 + 3);
+  }
+}
+
+TEST(BitMechanisms, EveryBlockReadsItsOwnStreamWordByWord) {
+  constexpr std::size_t kSize = 2 * BitMechanism::kBlock + 1000;
+  const auto mechanism = made("ldpfl-2", {{"epsilon", 0.5}}, {0.0, 1.0}, kSize);
+  std::vector<float> values(kSize);
+  for (std::size_t i = 0; i < kSize; ++i) values[i] = static_cast<float>(i % 3 == 0);
+  const auto report = drawn(*mechanism, values, 17);
+  BitSource bits = BitSource::from_seed(17, "mechanism test");
+  const StreamKey key(bits);
+  BlockStream stream(key);
+  const SlicedSampler sampler(design_of(*mechanism).thresholds);
+  std::vector<std::uint64_t> words(BitMechanism::kBlock);
+  for (std::size_t at = 0; at < kSize;) {
+    stream.seek(at / BitMechanism::kBlock);
+    stream.fill(std::span(words));
+    const std::uint64_t* next = words.data();
+    const std::size_t end = std::min(kSize, at + BitMechanism::kBlock);
+    while (at < end) {
+      SlicedSampler::Bits group{};
+      const std::size_t count = std::min<std::size_t>(64 * group.size(), end - at);
+      for (std::size_t i = 0; i < count; ++i) {
+        group[i / 64] |= static_cast<std::uint64_t>(values[at + i] > 0.5F) << i % 64;
+      }
+      next = sampler.draw(group, next);
+      for (std::size_t i = 0; i < count; ++i, ++at) {
+        ASSERT_EQ(report[at], static_cast<Symbol>(group[i / 64] >> i % 64 & 1)) << at;
+      }
+    }
   }
 }
 
