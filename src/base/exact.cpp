@@ -84,6 +84,13 @@ double add_up(double a, double b) {
   return round_up(Wide(a) + Wide(b));
 }
 
-double divide_down(double a, double b) { return -round_up(-(Wide(a) / Wide(b)) + margin()); }
+double divide_down(double a, double b) {
+  // The nearest double is the greatest one below or the least one above; compared exactly, so that
+  // a quotient that is a double stays what it is.
+  const double nearest = a / b;
+  return rational(nearest) <= rational(a) / rational(b)
+             ? nearest
+             : std::nextafter(nearest, -std::numeric_limits<double>::infinity());
+}
 
 }  // namespace sotto::exact

@@ -36,6 +36,21 @@ inline std::vector<Sample> samples() {
       {"two-point", {{"epsilon", 1.0}}},
       {"none", {}},
       {"two-point", {{"epsilon", 12.0}}, {0.02, 0.075}, "two-point at 12"},
+      {"rappor", {{"epsilon", 1.0}}},
+      {"rappor", {{"epsilon", 8.0}}, {0.0, 1.0}, "rappor at 8"},
+      {"oue", {{"epsilon", 1.0}}},
+      {"oue", {{"epsilon", 8.0}}, {0.0, 1.0}, "oue at 8"},
+      {"rr-bits", {{"epsilon", 2.0}}, {0.5, 0.5}, "rr-bits on bits"},
+      {"rr-bits", {{"epsilon", 50.0}, {"whole", 4}, {"fraction", 5}}, {0.0, 16.0}},
+      {"ldpfl-1", {{"epsilon", 0.5}, {"whole", 4}, {"fraction", 5}}, {0.0, 16.0}},
+      {"ldpfl-1", {{"epsilon", 2.0}, {"coefficient", 0.5}}, {0.5, 0.5}, "ldpfl-1 on bits"},
+      {"ldpfl-2", {{"epsilon", 0.5}, {"whole", 4}, {"fraction", 5}}, {0.0, 16.0}},
+      {"ldpfl-2", {{"epsilon", 2.0}, {"coefficient", 4}}, {0.5, 0.5}, "ldpfl-2 on bits"},
+      {"ldpfl-exact", {{"epsilon", 8.0}, {"whole", 1}, {"fraction", 1}}, {0.0, 2.0}},
+      {"ldpfl-exact",
+       {{"epsilon", 8.0}, {"whole", 0}, {"fraction", 2}, {"classes", 10}},
+       {4.5, 4.5},
+       "ldpfl-exact with a label"},
   };
 }
 
