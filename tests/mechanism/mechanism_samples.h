@@ -33,6 +33,8 @@ inline std::vector<Sample> samples() {
   return {
       {"two-point", {{"epsilon", 1.0}}},
       {"two-point", {{"epsilon", 12.0}}, {0.02, 0.075}, "two-point at 12"},
+      {"ldp-sgd", {{"epsilon", 1.0}}},
+      {"ldp-sgd", {{"epsilon", 12.0}, {"norm", 0.25}}, {0.0, 0.001}, "ldp-sgd at 12"},
   };
 }
 
