@@ -174,6 +174,7 @@ constexpr ParameterInfo kParameters[] = {kEpsilon, kNorm};
 
 Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& parameters) {
   SOTTO_CHECK(VectorMechanism::check_size("ldp-sgd", domain));
+  SOTTO_CHECK(VectorMechanism::check_epsilon("ldp-sgd", parameters));
   return std::make_unique<LdpSgd>(std::move(domain), parameters);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
+
 namespace sotto {
 namespace {
 
@@ -16,6 +18,13 @@ Result<void> VectorMechanism::check_size(std::string_view name, const Domain& do
   if (size >= 1 && size <= std::size_t{1} << 31) return {};
   return fail(ErrorKind::kUsage, std::string(name) + ": a vector of " + std::to_string(size) +
                                      " coordinates; valid: 1 to 2147483648");
+}
+
+Result<void> VectorMechanism::check_epsilon(std::string_view name, const Parameters& parameters) {
+  const double epsilon = get(parameters, "epsilon");
+  if (epsilon >= 1e-9) return {};
+  return fail(ErrorKind::kUsage, std::string(name) + ": epsilon = " + short_number(epsilon) +
+                                     "; valid: a number in [1e-09, 1000]");
 }
 
 VectorMechanism::VectorMechanism(std::string_view version, Domain domain,

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <array>
-#include <numbers>
 #include <span>
 #include <vector>
 
@@ -29,7 +28,6 @@ inline constexpr ParameterInfo kNorm{.name = "norm",
                                      .preset = 1.0,
                                      .meaning = "the largest l2 norm; longer vectors are scaled"};
 
-/// The largest log-ratio of what happens to one vector; kEpsilon speaks of a weight or a bit.
 class VectorMechanism : public Mechanism {
  public:
   static constexpr std::size_t kBlock = 4096;
@@ -47,6 +45,8 @@ class VectorMechanism : public Mechanism {
 
   /// An error for a domain without coordinates, or with more than 2^31.
   static Result<void> check_size(std::string_view name, const Domain& domain);
+  /// An error for an epsilon so small that coins of 64 bits say next to nothing.
+  static Result<void> check_epsilon(std::string_view name, const Parameters& parameters);
 
  protected:
   /// Takes L from the parameter "norm"; the shape and ranges of `domain` are replaced.
