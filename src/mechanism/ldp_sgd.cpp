@@ -5,12 +5,15 @@
 //   E[answer] = z (e^eps - 1) / (e^eps + 1) E|v_1| / L, so decoding multiplies with
 //   L (e^eps + 1) / (e^eps - 1) sqrt(pi) Gamma((d + 1) / 2) / Gamma(d / 2).
 //
-// Sampled: y = the lattice point of v (4096 sqrt(d) v, rounded), then +-y. Whatever law y has, if
-// it is that of -y too (it is: normal.h, and each rounding is odd) and the sign test is odd (the
-// sum is, and zero is decided by a fair coin), then P(y | x) / P(y) = 2 P(the coins choose the side
-// on which y lies), which is between 2 low / 2^64 and 2 (2^64 - low) / 2^64. low is the least
-// integer with 2^64 - low <= e^eps low. So epsilon is exact in integers although v is made of
-// floats.
+// Sampled: k = the lattice point of v (4096 sqrt(d) v, rounded), then +-k. Let low be the least
+// integer with 2^64 - low <= e^eps low. k does not depend on x, and the last coin turns the sign
+// with low of 2^64 chances, whatever the side test said, so
+//
+//   P(y | x) = P(k = y) a + P(k = -y) b with low <= 2^64 a, 2^64 b <= 2^64 - low
+//
+// and epsilon is exact in integers for every law of k and every side test: floats are good enough.
+// Only the mean needs more: k is symmetric (normal.h), roundings and sums are odd, a tie is decided
+// by a fair coin; then a = b, which is what log_prob() tells, and nothing pulls to one side.
 #include <cmath>
 #include <cstring>
 
@@ -78,7 +81,7 @@ class LdpSgd final : public VectorMechanism {
 
   double log_prob(std::span<const Symbol> report, std::span<const float> x) const override {
     const double side = symbols_dot(report, x);
-    const exact::Integer plus = plus_of(norm_of(x));
+    const exact::Integer plus = exact::Integer(last_plus(norm_of(x))) + 1;
     const exact::Integer likely = side > 0.0 ? plus : exact::Integer(whole() - plus);
     if (side == 0.0) return std::log(0.5);
     const exact::Integer chances = likely * (whole() - low_) + (whole() - likely) * low_;
@@ -104,8 +107,8 @@ class LdpSgd final : public VectorMechanism {
   void sample(std::span<const float> input, BitSource& bits, unsigned threads,
               PackedSymbols& out) const override {
     const StreamKey key(bits);
-    const auto coin = coins(key);
     Lanes work = lanes(key, threads);
+    const auto coin = coins(work);
     auto* const symbols = reinterpret_cast<std::int16_t*>(out.bytes().data());
     std::vector<WideSum> squares(blocks()), input_squares(blocks()), products(blocks());
 
@@ -142,9 +145,9 @@ class LdpSgd final : public VectorMechanism {
     });
 
     const double side = total(products).value();
-    const std::uint64_t plus = plus_of(std::sqrt(total(input_squares).value()));
+    const std::uint64_t plus = last_plus(std::sqrt(total(input_squares).value()));
     const bool behind = side == 0.0 ? (coin[2] & 1) != 0 : side < 0.0;
-    const bool minus = coin[0] >= plus;
+    const bool minus = coin[0] > plus;
     const bool wrong = coin[1] < low_;
     const auto turn = static_cast<std::int16_t>((behind != minus) != wrong ? -1 : 0);
     for_blocks(work, [&](Lane&, std::size_t block) {

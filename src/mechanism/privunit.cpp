@@ -10,7 +10,7 @@
 // number below q or above it; v = t u + sqrt(1 - t^2) w with w uniform and orthogonal to u. All of
 // that in doubles, then rounded to a lattice of step 1 / (16 sqrt d). Rounding the real v is
 // post-processing; the doubles may end in another lattice point with a probability tau that
-// delta_of() bounds, and P(S | x) <= e^eps P(S | x') + (1 + e^eps) tau is what is guaranteed.
+// coupling_of() bounds, and P(S | x) <= e^eps P(S | x') + (1 + e^eps) tau is what is guaranteed.
 #include <cmath>
 
 #include "base/exact.h"
@@ -99,7 +99,7 @@ Cap best_cap(std::size_t dimension, const Sphere& sphere, double epsilon) {
 
 /// An upper bound of the probability that doubles and real arithmetic round to different lattice
 /// points. In units of 1 / sqrt(d), Y = sqrt(d) v. The error of a coordinate is, on average over
-/// the noise, at most kError (docs/mechanisms.md adds it up: 45 units of 2^-53, 64 are allowed;
+/// the noise, at most kError (docs/mechanisms.md adds it up: 53 units of 2^-53, 64 are allowed;
 /// sixteen times as much below 64 dimensions, where the orthogonal part may be a quarter of the
 /// noise) plus the error of the quantile t, kQuantile |u_i|. A coordinate with a unimodal density
 /// bounded by f lies within e of a boundary between lattice points with probability at most
@@ -167,7 +167,8 @@ class PrivUnit final : public VectorMechanism {
     return VectorMechanism::alphabet(output);
   }
 
-  /// ln of the density relative to the uniform law, at the direction that the report is decoded to.
+  /// ln of the density relative to the uniform law, at the direction that the report is decoded to;
+  /// in one dimension, where each of two directions has half of that law, ln of the probability.
   double log_prob(std::span<const Symbol> report, std::span<const float> x) const override {
     const double length = norm_of(x);
     const double reach = kPerUnit * std::sqrt(static_cast<double>(dimension()));
@@ -176,8 +177,9 @@ class PrivUnit final : public VectorMechanism {
     const double inside = share(cap_.p) / q_share_;
     const double outside = share(Integer(whole() - cap_.p)) / rest_share_;
     const auto density = [&](double along) { return in_cap(along) ? inside : outside; };
-    const double plus = std::ldexp(static_cast<double>(plus_of(length)), -64);
-    return std::log(plus * density(t) + (1.0 - plus) * density(-t));
+    const double plus = std::ldexp(static_cast<double>(last_plus(length)) + 1.0, -64);
+    const double base = dimension() == 1 ? 0.5 : 1.0;
+    return std::log(base * (plus * density(t) + (1.0 - plus) * density(-t)));
   }
 
   Moments moments(std::span<const float> x, std::size_t output) const override {
@@ -222,8 +224,8 @@ class PrivUnit final : public VectorMechanism {
   void sample(std::span<const float> input, BitSource& bits, unsigned threads,
               PackedSymbols& out) const override {
     const StreamKey key(bits);
-    const auto coin = coins(key);
     Lanes work = lanes(key, threads);
+    const auto coin = coins(work);
     const double psi = angle_of(coin[1] < p_, coin[2]);
 
     const auto noise = std::make_unique_for_overwrite<double[]>(blocks() * kBlock);
@@ -252,7 +254,7 @@ class PrivUnit final : public VectorMechanism {
       // to u, whose remainder would have lost its digits, is drawn anew.
       if (dimension() == 1 || left > square / 16.0) break;
     }
-    const bool minus = coin[0] >= plus_of(length);
+    const bool minus = coin[0] > last_plus(length);
     std::vector<float> axis;
     if (length == 0.0) {
       axis.assign(dimension(), 0.0F);

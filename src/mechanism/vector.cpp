@@ -83,11 +83,10 @@ const float* VectorMechanism::input_of(std::span<const float> x, std::size_t blo
   return lane.input.data();
 }
 
-std::array<std::uint64_t, 4> VectorMechanism::coins(const StreamKey& key) {
+std::array<std::uint64_t, 4> VectorMechanism::coins(Lanes& all) {
   std::array<std::uint64_t, 4> words{};
-  BlockStream stream(key);
-  stream.seek(kCoinBlock);
-  stream.fill(std::span(words));
+  all.front()->stream.seek(kCoinBlock);
+  all.front()->stream.fill(std::span(words));
   return words;
 }
 
@@ -108,10 +107,10 @@ double VectorMechanism::norm_of(std::span<const float> x) const {
   return std::sqrt(square.value());
 }
 
-std::uint64_t VectorMechanism::plus_of(double norm_of_x) const {
+std::uint64_t VectorMechanism::last_plus(double norm_of_x) const {
   const double share = norm_of_x / norm();
   if (!(share < 1.0)) return std::numeric_limits<std::uint64_t>::max();
-  return (std::uint64_t{1} << 63) + static_cast<std::uint64_t>(share * 0x1p63);
+  return (std::uint64_t{1} << 63) - 1 + static_cast<std::uint64_t>(share * 0x1p63);
 }
 
 double VectorMechanism::symbols_dot(std::span<const Symbol> symbols,

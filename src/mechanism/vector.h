@@ -88,11 +88,12 @@ class VectorMechanism : public Mechanism {
   const float* input_of(std::span<const float> x, std::size_t block, Lane& lane) const;
 
   /// Four words that concern the whole vector.
-  static std::array<std::uint64_t, 4> coins(const StreamKey& key);
+  static std::array<std::uint64_t, 4> coins(Lanes& all);
   static WideSum total(std::span<const WideSum> sums);
-  /// |x|, and P(+) of the projection in units of 2^-64.
   double norm_of(std::span<const float> x) const;
-  std::uint64_t plus_of(double norm_of_x) const;
+  /// The last word that the projection counts as plus: P(+) = (last + 1) / 2^64, which is 1/2 for
+  /// |x| = 0 and 1 for |x| = L.
+  std::uint64_t last_plus(double norm_of_x) const;
   /// The sum of symbol_i x_i for symbols of at most 16 bits, as the samplers add it.
   double symbols_dot(std::span<const Symbol> symbols, std::span<const float> x) const;
 
