@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "base/sums.h"
 #include "sotto/stages.h"
 
 namespace sotto {
@@ -27,15 +28,29 @@ void clip(std::span<float> values, float low, float centre, float high) {
 }
 
 void project_to_ball(std::span<float> values, double norm) {
-  double square = 0.0;
-  for (float& value : values) {
-    value = value - value == 0.0F ? value : 0.0F;
-    square += static_cast<double>(value) * static_cast<double>(value);
+  // Block by block, so that the second look finds the values in the nearest cache.
+  constexpr std::size_t kBlock = 4096;
+  WideSum sum;
+  for (std::size_t first = 0; first < values.size(); first += kBlock) {
+    const auto block = values.subspan(first, std::min(kBlock, values.size() - first));
+    for (float& value : block) value = value - value == 0.0F ? value : 0.0F;
+    const std::size_t whole = block.size() / kSumLanes * kSumLanes;
+    sum.add(dot(block.data(), block.data(), whole));
+    for (const float value : block.subspan(whole)) {
+      sum.add(static_cast<double>(value) * static_cast<double>(value));
+    }
   }
+  const double square = sum.value();
   if (square <= norm * norm) return;
-  // A hair below, so that rounding to float cannot lift the vector out of the ball again.
+  // A hair below, so that rounding to float (of the factor and of the products, 2^-23 together)
+  // cannot lift the vector out of the ball again.
   const double factor = norm / std::sqrt(square) * (1.0 - 0x1p-20);
-  for (float& value : values) value = static_cast<float>(value * factor);
+  if (factor >= 0x1p-100 && factor <= 1.0) {
+    const auto narrow = static_cast<float>(factor);
+    for (float& value : values) value *= narrow;
+  } else {
+    for (float& value : values) value = static_cast<float>(value * factor);
+  }
 }
 
 void make_one_hot(std::span<float> values) {

@@ -51,6 +51,12 @@ inline std::vector<Sample> samples() {
        {{"epsilon", 8.0}, {"whole", 0}, {"fraction", 2}, {"classes", 10}},
        {4.5, 4.5},
        "ldpfl-exact with a label"},
+      {"ldp-sgd", {{"epsilon", 1.0}}},
+      {"ldp-sgd", {{"epsilon", 12.0}, {"norm", 0.25}}, {0.0, 0.001}, "ldp-sgd at 12"},
+      {"privunit", {{"epsilon", 1.0}}},
+      {"privunit", {{"epsilon", 25.0}, {"norm", 0.25}}, {0.0, 0.001}, "privunit at 25"},
+      {"gaussian", {{"epsilon", 1.0}, {"delta", 1e-6}}},
+      {"gaussian", {{"epsilon", 5.0}, {"delta", 1e-5}, {"norm", 8.0}}, {0.0, 0.1}, "gaussian at 5"},
   };
 }
 

@@ -1,0 +1,121 @@
+// Kahan sums in vectors: see sums.h. The scalar path is the same template with one lane.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "base/sums.cpp"
+#include "base/simd_targets.h"
+// After the targets are chosen:
+#include <hwy/highway.h>
+
+#ifndef SOTTO_SUMS_SHARED
+#define SOTTO_SUMS_SHARED
+#include "base/sums.h"
+
+namespace sotto {
+/// The lanes of a sum and what their last additions lost.
+struct LaneSums {
+  double sum[kSumLanes];
+  double lost[kSumLanes];
+};
+}  // namespace sotto
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace sotto::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D>
+HWY_INLINE hn::Vec<D> load_double(D d, const double* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_double(D d, const float* from) {
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_double(D d, const std::int16_t* from) {
+  const hn::Rebind<std::int32_t, D> whole;
+  return hn::PromoteTo(d, hn::PromoteTo(whole, hn::LoadU(hn::Rebind<std::int16_t, D>(), from)));
+}
+
+template <class D, class A, class B>
+HWY_INLINE void sum_products(D d, const A* a, const B* b, std::size_t count, LaneSums& out) {
+  constexpr std::size_t kLanes = hn::MaxLanes(D());
+  constexpr std::size_t kVectors = kSumLanes / kLanes;
+  hn::Vec<D> sum[kVectors];
+  hn::Vec<D> lost[kVectors];
+  for (std::size_t v = 0; v < kVectors; ++v) sum[v] = lost[v] = hn::Zero(d);
+  for (std::size_t i = 0; i < count; i += kSumLanes) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const std::size_t at = i + v * kLanes;
+      const auto term = hn::Sub(hn::Mul(load_double(d, a + at), load_double(d, b + at)), lost[v]);
+      const auto next = hn::Add(sum[v], term);
+      lost[v] = hn::Sub(hn::Sub(next, sum[v]), term);
+      sum[v] = next;
+    }
+  }
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    hn::StoreU(sum[v], d, out.sum + v * kLanes);
+    hn::StoreU(lost[v], d, out.lost + v * kLanes);
+  }
+}
+
+using Wide = hn::CappedTag<double, 8>;
+using One = hn::CappedTag<double, 1>;
+
+#define SOTTO_SUM(name, A, B)                                                 \
+  void name(const A* a, const B* b, std::size_t count, LaneSums& out) {       \
+    sum_products(Wide(), a, b, count, out);                                   \
+  }                                                                           \
+  void name##_one(const A* a, const B* b, std::size_t count, LaneSums& out) { \
+    sum_products(One(), a, b, count, out);                                    \
+  }
+SOTTO_SUM(sum_ff, float, float)
+SOTTO_SUM(sum_dd, double, double)
+SOTTO_SUM(sum_df, double, float)
+SOTTO_SUM(sum_ss, std::int16_t, std::int16_t)
+SOTTO_SUM(sum_sf, std::int16_t, float)
+#undef SOTTO_SUM
+
+}  // namespace sotto::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sotto {
+namespace {
+
+bool scalar() { return simd_level() == SimdLevel::kScalar; }
+
+WideSum added(const LaneSums& lanes) {
+  WideSum total;
+  for (std::size_t lane = 0; lane < kSumLanes; ++lane) {
+    total.add(lanes.sum[lane]);
+    total.add(-lanes.lost[lane]);
+  }
+  return total;
+}
+
+}  // namespace
+
+void WideSum::add(double value) {
+  const double sum = high + value;  // Knuth's exact sum of two
+  const double part = sum - high;
+  const double error = (high - (sum - part)) + (value - part);
+  const double rest = low + error;
+  high = sum + rest;
+  low = rest - (high - sum);
+}
+
+#define SOTTO_DOT(name, A, B)                                                                 \
+  WideSum dot(const A* a, const B* b, std::size_t count) {                                    \
+    LaneSums lanes;                                                                           \
+    (scalar() ? HWY_STATIC_DISPATCH(name##_one) : SOTTO_SIMD_CALL(name))(a, b, count, lanes); \
+    return added(lanes);                                                                      \
+  }
+SOTTO_DOT(sum_ff, float, float)
+SOTTO_DOT(sum_dd, double, double)
+SOTTO_DOT(sum_df, double, float)
+SOTTO_DOT(sum_ss, std::int16_t, std::int16_t)
+SOTTO_DOT(sum_sf, std::int16_t, float)
+#undef SOTTO_DOT
+
+}  // namespace sotto
+#endif

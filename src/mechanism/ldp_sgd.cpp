@@ -1,0 +1,198 @@
+// `ldp-sgd`: the client's step of Algorithm 1 of "measuring privacy". A vector x of norm at most L
+// goes to the sphere, z = +-L x / |x|; a direction v is drawn uniformly; the answer is
+// sgn<z, v> v with probability e^eps / (1 + e^eps) and the opposite otherwise.
+//
+//   E[answer] = z (e^eps - 1) / (e^eps + 1) E|v_1| / L, so decoding multiplies with
+//   L (e^eps + 1) / (e^eps - 1) sqrt(pi) Gamma((d + 1) / 2) / Gamma(d / 2).
+//
+// Sampled: k = the lattice point of v (4096 sqrt(d) v, rounded), then +-k. Let low be the least
+// integer with 2^64 - low <= e^eps low. k does not depend on x, and the last coin turns the sign
+// with low of 2^64 chances, whatever the side test said, so
+//
+//   P(y | x) = P(k = y) a + P(k = -y) b with low <= 2^64 a, 2^64 b <= 2^64 - low
+//
+// and epsilon is exact in integers for every law of k and every side test: floats are good enough.
+// Only the mean needs more: k is symmetric (normal.h), roundings and sums are odd, a tie is decided
+// by a fair coin; then a = b, which is what log_prob() tells, and nothing pulls to one side.
+#include <cmath>
+#include <cstring>
+
+#include "base/exact.h"
+#include "base/text.h"
+#include "mechanism/normal.h"
+#include "mechanism/sphere.h"
+#include "mechanism/vector.h"
+
+namespace sotto {
+namespace {
+
+const exact::Integer& whole() {
+  static const exact::Integer two_to_64 = exact::Integer(1) << 64;
+  return two_to_64;
+}
+
+/// The least integer with 2^64 - low <= e^epsilon low: the chances of the wrong side.
+std::uint64_t least_low(double epsilon) {
+  const auto estimate = 0x1p64 / (1.0 + std::exp(epsilon));
+  // The estimate is good to 2^-50 of itself; start below and go up in exact arithmetic, halving.
+  exact::Integer below = static_cast<std::uint64_t>(estimate * (1.0 - 0x1p-48));
+  exact::Integer above = exact::Integer(static_cast<std::uint64_t>(estimate * (1.0 + 0x1p-48))) + 1;
+  const auto enough = [&](const exact::Integer& low) {
+    return low > 0 && exact::at_most_exp(whole() - low, low, epsilon);
+  };
+  while (above - below > 1) {
+    const exact::Integer middle = (above + below) / 2;
+    (enough(middle) ? above : below) = middle;
+  }
+  return above.convert_to<std::uint64_t>();
+}
+
+class LdpSgd final : public VectorMechanism {
+ public:
+  LdpSgd(Domain domain, const Parameters& parameters)
+      : VectorMechanism("ldp-sgd.v1", std::move(domain), parameters),
+        low_(least_low(get(parameters, "epsilon"))) {
+    const auto d = static_cast<double>(dimension());
+    const double side = d == 1.0 ? 1.0 : Sphere(dimension()).inverse_mean();
+    // (e^eps + 1) / (e^eps - 1) of the coin that is really thrown.
+    const double gain = 0x1p63 / (whole() / 2 - low_).convert_to<double>();
+    length_ = norm() * gain * side;
+    const double reach = kNormalScale * std::sqrt(d);
+    set_lattice(static_cast<Symbol>(d == 1.0 ? kNormalScale
+                                             : std::min(32767.0, std::ceil(reach * (1.0 + 1e-6)))),
+                length_ / reach);
+    set_guarantee(exact_epsilon(), 0.0, get(parameters, "epsilon"),
+                  "pure local differential privacy for the whole vector");
+  }
+
+  WorstCase worst_case() const override {
+    WorstCase worst;
+    worst.epsilon = exact_epsilon();
+    worst.input = "a vector of norm " + short_number(norm()) + " on the output's side";
+    worst.other_input = "its opposite";
+    worst.output = "any vector but one orthogonal to them";
+    return worst;
+  }
+
+  std::vector<Symbol> alphabet(std::size_t output) const override {
+    if (dimension() == 1) return {-kNormalScale, kNormalScale};
+    return VectorMechanism::alphabet(output);
+  }
+
+  double log_prob(std::span<const Symbol> report, std::span<const float> x) const override {
+    const double side = symbols_dot(report, x);
+    const exact::Integer plus = exact::Integer(last_plus(norm_of(x))) + 1;
+    const exact::Integer likely = side > 0.0 ? plus : exact::Integer(whole() - plus);
+    if (side == 0.0) return std::log(0.5);
+    const exact::Integer chances = likely * (whole() - low_) + (whole() - likely) * low_;
+    return exact::log_ratio(chances, whole() * whole());
+  }
+
+  Moments moments(std::span<const float> x, std::size_t output) const override {
+    const auto d = static_cast<double>(dimension());
+    const auto mean = static_cast<double>(x[output]);
+    const double lattice = d == 1.0 ? 0.0 : step() * step() / 12.0;
+    return {mean, 0.0, length_ * length_ / d + lattice - mean * mean};
+  }
+
+  /// Relative to the law of the direction, whose two signs have together one chance of one.
+  bool sums_to_one(std::span<const float> /*x*/, std::size_t /*output*/) const override {
+    const exact::Integer right = whole() - low_;
+    return low_ > 0 && right + low_ == whole();
+  }
+
+ private:
+  double exact_epsilon() const { return exact::log_ratio_up(whole() - low_, exact::Integer(low_)); }
+
+  void sample(std::span<const float> input, BitSource& bits, unsigned threads,
+              PackedSymbols& out) const override {
+    const StreamKey key(bits);
+    Lanes work = lanes(key, threads);
+    const auto coin = coins(work);
+    auto* const symbols = reinterpret_cast<std::int16_t*>(out.bytes().data());
+    std::vector<WideSum> squares(blocks()), input_squares(blocks()), products(blocks());
+
+    // First the direction, not yet of the right length, and the norms.
+    for_blocks(work, [&](Lane& lane, std::size_t block) {
+      const std::size_t count = count_of(block), all = padded(count);
+      auto* const words = reinterpret_cast<std::uint32_t*>(lane.words.data());
+      std::int16_t* const to = scratch(lane, symbols, block);
+      lane.stream.seek(block);
+      lane.stream.fill(std::span(words, all));
+      lattice_normals(words, all / 2, to);
+      if (dimension() == 1) to[0] = (coin[3] & 1) != 0 ? kNormalScale : -kNormalScale;
+      std::fill(to + count, to + all, std::int16_t{0});
+      const float* const x = input_of(input, block, lane);
+      squares[block] = dot(to, to, all);
+      input_squares[block] = dot(x, x, all);
+      keep(to, symbols, block);
+    });
+
+    // Then the lattice point, and on which side of x it lies.
+    const double length = std::sqrt(total(squares).value());
+    const double reach = kNormalScale * std::sqrt(static_cast<double>(dimension()));
+    const auto factor = static_cast<float>(length > 0.0 ? reach / length : 0.0);
+    for_blocks(work, [&](Lane& lane, std::size_t block) {
+      const std::size_t count = count_of(block), all = padded(count);
+      std::int16_t* const at = scratch(lane, symbols, block);
+      if (at != symbols + block * kBlock) {
+        std::memcpy(at, symbols + block * kBlock, count * sizeof *at);
+        std::fill(at + count, at + all, std::int16_t{0});
+      }
+      rescale(at, all, factor);
+      products[block] = dot(at, input_of(input, block, lane), all);
+      keep(at, symbols, block);
+    });
+
+    const double side = total(products).value();
+    const std::uint64_t plus = last_plus(std::sqrt(total(input_squares).value()));
+    const bool behind = side == 0.0 ? (coin[2] & 1) != 0 : side < 0.0;
+    const bool minus = coin[0] > plus;
+    const bool wrong = coin[1] < low_;
+    const auto turn = static_cast<std::int16_t>((behind != minus) != wrong ? -1 : 0);
+    for_blocks(work, [&](Lane&, std::size_t block) {
+      std::int16_t* const at = symbols + block * kBlock;
+      for (std::size_t i = 0; i < count_of(block); ++i) {
+        at[i] = static_cast<std::int16_t>((at[i] ^ turn) - turn);
+      }
+    });
+  }
+
+  /// Where a block is worked on: in its place, or beside when it must be padded.
+  std::int16_t* scratch(Lane& lane, std::int16_t* symbols, std::size_t block) const {
+    const std::size_t count = count_of(block);
+    if (count == padded(count)) return symbols + block * kBlock;
+    return reinterpret_cast<std::int16_t*>(lane.symbols.data());
+  }
+  void keep(const std::int16_t* from, std::int16_t* symbols, std::size_t block) const {
+    std::int16_t* const to = symbols + block * kBlock;
+    if (from != to) std::memcpy(to, from, count_of(block) * sizeof *to);
+  }
+
+  std::uint64_t low_;    // chances of 2^64 for the wrong side
+  double length_ = 0.0;  // of a decoded report
+};
+
+constexpr ParameterInfo kParameters[] = {kEpsilon, kNorm};
+
+Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& parameters) {
+  SOTTO_CHECK(VectorMechanism::check_size("ldp-sgd", domain));
+  SOTTO_CHECK(VectorMechanism::check_epsilon("ldp-sgd", parameters));
+  return std::make_unique<LdpSgd>(std::move(domain), parameters);
+}
+
+}  // namespace
+
+const Registration ldp_sgd_registration = {
+    .info = {.name = "ldp-sgd",
+             .kind = MechanismKind::kVector,
+             .summary = "a random direction on the vector's side, or on the other one",
+             .input = "a vector of l2 norm at most L",
+             .output = "a vector of fixed length, 16 bits a coordinate",
+             .guarantee = "epsilon-LDP for the whole vector",
+             .bias = "unbiased",
+             .reference = "Duchi, Jordan, Wainwright 2018; Erlingsson et al. 2020, Algorithm 1",
+             .parameters = kParameters},
+    .make = make};
+
+}  // namespace sotto
