@@ -113,6 +113,7 @@ struct ParameterInfo {
   std::string_view meaning;
 
   std::string valid() const;  // "a number in (0, 1000]"
+  bool accepts(double value) const;
 };
 
 enum class MechanismKind { kValue, kVector, kBits };
