@@ -44,7 +44,8 @@ Chosen choose_symbols(const Mechanism& mechanism, double low, double high) {
     return static_cast<Symbol>(
         std::llround(std::clamp(place, static_cast<double>(first), static_cast<double>(last))));
   };
-  const auto [from, to] = std::minmax(symbol_at(low), symbol_at(high));
+  const Symbol from = std::min(symbol_at(low), symbol_at(high));
+  const Symbol to = std::max(symbol_at(low), symbol_at(high));
   std::vector<Symbol> inside = mechanism.alphabet(0);
   Chosen chosen;
   if (!inside.empty()) {
