@@ -89,7 +89,9 @@ using MakeFactory =
 Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
                              const MakeFactory& make_factory);
 
-/// The mechanism and its claims, as run.json and --json show them.
-nlohmann::json privacy_record(const Mechanism& mechanism);
+/// The mechanism and its claims after so many rounds, as run.json and --json show them: for one
+/// weight, for one client's report, and for a client over the whole training, each with what it
+/// rests on. `all_clients` tells whether every client takes part in every round.
+nlohmann::json privacy_record(const Mechanism& mechanism, std::uint64_t rounds, bool all_clients);
 
 }  // namespace sotto

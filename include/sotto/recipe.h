@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,6 +62,10 @@ struct Recipe {
 
   struct Privacy {
     std::string mechanism = "none";
+    std::optional<double> centre;  // of the range of all tensors; 0
+    std::optional<double> radius;  // 1
+    /// What the mechanism is made with: "epsilon" and whatever else it takes.
+    std::map<std::string, double, std::less<>> parameters;
   } privacy;
 
   struct Output {

@@ -2,17 +2,22 @@
 #include "sotto/recipe.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <sstream>
 
 #include "base/file.h"
 #include "base/nearest.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "federation/recipe_keys.h"
 #include "federation/toml.h"
+#include "sotto/mechanism.h"
 
 namespace sotto {
 namespace {
+
+/// The keys that were given, each with its place: "r.toml:7" or "--set train.lr=1".
+using Given = std::map<std::string, std::string>;
 
 std::vector<std::string> section_names() {
   std::vector<std::string> names;
@@ -88,8 +93,7 @@ Result<void> read_table(const std::string& file, const toml::table& root, Recipe
 }
 
 /// A value as TOML; a bare word counts as text, so that --set data.name=mnist works in any shell.
-Result<void> read_override(const std::string& setting, Recipe& recipe,
-                           std::set<std::string>& given) {
+Result<void> read_override(const std::string& setting, Recipe& recipe, Given& given) {
   const std::string place = "--set " + setting;
   const std::size_t equals = setting.find('=');
   if (equals == std::string::npos) {
@@ -111,7 +115,7 @@ Result<void> read_override(const std::string& setting, Recipe& recipe,
   if (!parsed || parsed.table().size() != 1) {
     return fail(ErrorKind::kUsage, place + ": the value is not valid TOML");
   }
-  given.insert(key);
+  given[key] = place;
   // The two ways to say how many clients take part: the command line's replaces the file's.
   if (key == "federation.k") given.erase("federation.fraction");
   if (key == "federation.fraction") recipe.federation.k = 0;
@@ -119,8 +123,85 @@ Result<void> read_override(const std::string& setting, Recipe& recipe,
                   recipe);
 }
 
-Result<void> check_together(const std::string& place, const std::set<std::string>& given,
-                            const Recipe& recipe) {
+bool from_command_line(const Given& given, const std::string& key) {
+  const auto it = given.find(key);
+  return it != given.end() && it->second.starts_with("--set ");
+}
+
+/// Whether the mechanism clips to something else than a range that it is given.
+bool ignores_range(const MechanismInfo& info) {
+  if (info.kind != MechanismKind::kValue) return true;
+  if (!info.parameters.empty()) return false;
+  auto layout = std::make_shared<Layout>();
+  layout->add("w", {1}, TensorRole::kParameter);
+  const auto made = make_mechanism(info.name, Domain{std::move(layout), {{0.0, 1.0}}});
+  return made && (*made)->domain().ranges.front().radius != 1.0;
+}
+
+/// Keys of [privacy] must belong to the mechanism and lie in its intervals. When --set chooses
+/// another mechanism than the file, the file's keys that it has no use for are left out.
+Result<void> check_privacy(const std::string& file, const Given& given, Recipe& recipe) {
+  Recipe::Privacy& privacy = recipe.privacy;
+  SOTTO_TRY(const MechanismInfo* const info, find_mechanism(privacy.mechanism));
+  const std::string mechanism = "mechanism \"" + privacy.mechanism + '"';
+  if (info->kind == MechanismKind::kBits) {
+    return fail(ErrorKind::kUsage,
+                given.at("privacy.mechanism") + ": privacy.mechanism = \"" + privacy.mechanism +
+                    "\": its reports are bits of encoded features, not weights; a recipe needs a "
+                    "mechanism for values or vectors (`sotto mechanisms`)");
+  }
+  const bool replaced = from_command_line(given, "privacy.mechanism");
+  const auto drops = [&](const std::string& key) {
+    return replaced && !from_command_line(given, key);
+  };
+  std::vector<std::string> taken;
+  for (const ParameterInfo& parameter : info->parameters) taken.emplace_back(parameter.name);
+  for (auto it = privacy.parameters.begin(); it != privacy.parameters.end();) {
+    const std::string key = "privacy." + it->first;
+    const auto parameter =
+        std::find_if(info->parameters.begin(), info->parameters.end(),
+                     [&](const ParameterInfo& p) { return p.name == it->first; });
+    if (parameter == info->parameters.end()) {
+      if (!drops(key)) {
+        return fail(ErrorKind::kUsage,
+                    given.at(key) + ": " + key + ": " + mechanism + " takes no '" + it->first +
+                        "'; it takes: " + (taken.empty() ? "no parameter" : join(taken)));
+      }
+      it = privacy.parameters.erase(it);
+      continue;
+    }
+    if (!parameter->accepts(it->second)) {
+      return fail(ErrorKind::kUsage, given.at(key) + ": " + key + " = " + short_number(it->second) +
+                                         ": must be " + parameter->valid() + " for " + mechanism);
+    }
+    ++it;
+  }
+  for (const ParameterInfo& parameter : info->parameters) {
+    if (!parameter.required || parameter.preset) continue;
+    if (privacy.parameters.contains(parameter.name)) continue;
+    return fail(ErrorKind::kUsage, file + ": privacy." + std::string(parameter.name) +
+                                       " is missing: " + mechanism + " needs it, " +
+                                       parameter.valid() + ": " + std::string(parameter.meaning));
+  }
+  if (privacy.radius && !(*privacy.radius > 0.0)) {
+    return fail(ErrorKind::kUsage, given.at("privacy.radius") +
+                                       ": privacy.radius = " + short_number(*privacy.radius) +
+                                       ": must be a number above 0");
+  }
+  if (!ignores_range(*info)) return {};
+  const std::pair<std::string, std::optional<double>*> ends[] = {
+      {"privacy.centre", &privacy.centre}, {"privacy.radius", &privacy.radius}};
+  for (const auto& [key, value] : ends) {
+    if (*value && !drops(key)) {
+      return fail(ErrorKind::kUsage,
+                  given.at(key) + ": " + key + ": " + mechanism + " has no range to choose");
+    }
+    value->reset();
+  }
+  return {};
+}
+
+Result<void> check_together(const std::string& place, const Given& given, const Recipe& recipe) {
   const auto wrong = [&](const std::string& what) {
     return fail(ErrorKind::kUsage, place + ": " + what);
   };
@@ -164,14 +245,16 @@ Result<Recipe> parse_recipe(std::string_view text, const std::string& place,
   Recipe recipe;
   recipe.file = place;
   SOTTO_CHECK(read_table(place, parsed.table(), recipe));
-  std::set<std::string> given;
+  Given given;
   for (const auto& [section, node] : parsed.table()) {
     for (const auto& [name, value] : *node.as_table()) {
-      given.insert(std::string(section.str()) + '.' + std::string(name.str()));
+      given[std::string(section.str()) + '.' + std::string(name.str())] =
+          place + ':' + std::to_string(value.source().begin.line);
     }
   }
   for (const std::string& setting : overrides) SOTTO_CHECK(read_override(setting, recipe, given));
   SOTTO_CHECK(check_together(place, given, recipe));
+  SOTTO_CHECK(check_privacy(place, given, recipe));
   if (recipe.output.name.empty()) {
     recipe.output.name = std::filesystem::path(place).stem().string();
   }
@@ -197,7 +280,9 @@ nlohmann::json Recipe::to_json() const {
 std::string Recipe::fingerprint() const {
   std::string text;
   for (const KeyBinding& binding : key_bindings()) {
-    if (binding.decides_model) text += binding.key + '=' + binding.show(*this).dump() + '\n';
+    const nlohmann::json value = binding.show(*this);
+    // A key that is not there decides nothing: a new one leaves older runs their fingerprints.
+    if (binding.decides_model && !value.is_null()) text += binding.key + '=' + value.dump() + '\n';
   }
   return sha256_hex(text);
 }

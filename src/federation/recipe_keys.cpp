@@ -113,6 +113,52 @@ KeyBinding list(std::string key, Get get, std::string valid, std::function<bool(
           [get](const Recipe& recipe) { return nlohmann::json(get(recipe)); }};
 }
 
+/// A number that is missing where the recipe does not give it. Intervals depend on the mechanism
+/// and are checked when all keys are read; true and false stand for 1 and 0.
+template <class Set, class Get>
+KeyBinding optional_number(std::string key, Set set, Get get, std::string valid,
+                           std::string meaning) {
+  const auto read = [set](const toml::node& node, Recipe& recipe) {
+    std::optional<double> value = node.is_number() ? node.value<double>() : std::nullopt;
+    if (const auto flag = node.value_exact<bool>()) value = *flag ? 1.0 : 0.0;
+    if (!value || !std::isfinite(*value)) return false;
+    set(recipe, *value);
+    return true;
+  };
+  const auto show = [get](const Recipe& recipe) {
+    const std::optional<double> value = get(recipe);
+    return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+  };
+  return {std::move(key), std::move(valid), std::move(meaning), kDecidesModel, read, show};
+}
+
+/// One key for each parameter of a mechanism that takes weights.
+void add_mechanism_parameters(std::vector<KeyBinding>& bindings) {
+  const std::string prefix = "privacy.";
+  for (const MechanismInfo& info : mechanisms()) {
+    if (info.kind == MechanismKind::kBits) continue;
+    for (const ParameterInfo& parameter : info.parameters) {
+      const std::string name(parameter.name);
+      const auto same =
+          std::find_if(bindings.begin(), bindings.end(),
+                       [&](const KeyBinding& binding) { return binding.key == prefix + name; });
+      if (same != bindings.end()) {
+        if (same->valid != parameter.valid()) same->valid = "a number";
+        continue;
+      }
+      bindings.push_back(optional_number(
+          prefix + name,
+          [name](Recipe& recipe, double value) { recipe.privacy.parameters[name] = value; },
+          [name](const Recipe& recipe) -> std::optional<double> {
+            const auto it = recipe.privacy.parameters.find(name);
+            if (it == recipe.privacy.parameters.end()) return std::nullopt;
+            return it->second;
+          },
+          parameter.valid(), std::string(parameter.meaning)));
+    }
+  }
+}
+
 std::vector<std::string> mechanism_names() {
   std::vector<std::string> names;
   for (const MechanismInfo& info : mechanisms()) names.emplace_back(info.name);
@@ -127,7 +173,7 @@ std::vector<KeyBinding> make_bindings() {
   const auto positive = [](double value) { return std::isfinite(value) && value > 0.0; };
   const auto finite = [](double value) { return std::isfinite(value); };
   const auto extent = [](std::int64_t value) { return value >= 1 && value <= 100'000; };
-  return {
+  std::vector<KeyBinding> bindings = {
       text("data.name", AT(data.name), kDecidesModel,
            "a known set (`sotto data list`) or the path of a file or folder"),
       text("data.labels", AT(data.labels), kDecidesModel,
@@ -187,11 +233,21 @@ std::vector<KeyBinding> make_bindings() {
 
       text("privacy.mechanism", AT(privacy.mechanism), kDecidesModel,
            "what a client's weights pass before they leave it", mechanism_names()),
-
-      text("output.name", AT(output.name), kOnlyRun, "name of the run; the recipe's file name"),
-      whole("output.checkpoint_every", AT(output.checkpoint_every), 1, 1'000'000, kOnlyRun,
-            "rounds between checkpoints"),
+      optional_number(
+          "privacy.centre", [](Recipe& recipe, double value) { recipe.privacy.centre = value; },
+          AT(privacy.centre), "a number",
+          "centre of the range that weights are clipped to; 0 if not given"),
+      optional_number(
+          "privacy.radius", [](Recipe& recipe, double value) { recipe.privacy.radius = value; },
+          AT(privacy.radius), "a number above 0",
+          "radius of the range that weights are clipped to; 1 if not given"),
   };
+  add_mechanism_parameters(bindings);
+  bindings.push_back(
+      text("output.name", AT(output.name), kOnlyRun, "name of the run; the recipe's file name"));
+  bindings.push_back(whole("output.checkpoint_every", AT(output.checkpoint_every), 1, 1'000'000,
+                           kOnlyRun, "rounds between checkpoints"));
+  return bindings;
 }
 
 #undef AT

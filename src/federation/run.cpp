@@ -4,7 +4,6 @@
 // by (seed, purpose, round, client), so nothing else has to be saved for a killed run to go on and
 // end in the same bits.
 #include <chrono>
-#include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -188,7 +187,11 @@ nlohmann::json Run::record(const char* status) const {
         {"clients", setup_.partition->clients()},
         {"clients_per_round", setup_.clients_per_round},
         {"partition", recipe_.data.partition}}},
-      {"privacy", privacy_record(*setup_.mechanism)},
+      {"privacy", privacy_record(*setup_.mechanism,
+                                 result_.stopped.empty()
+                                     ? static_cast<std::uint64_t>(recipe_.federation.rounds)
+                                     : result_.rounds.size(),
+                                 setup_.clients_per_round == setup_.partition->clients())},
       {"stopped", nullptr},
       {"final", nullptr},
       {"best", nullptr},
@@ -255,24 +258,6 @@ const RoundMetrics* RunResult::best() const {
       best = &metrics;
   }
   return best;
-}
-
-nlohmann::json privacy_record(const Mechanism& mechanism) {
-  const Guarantee guarantee = mechanism.guarantee();
-  const bool finite = std::isfinite(guarantee.epsilon);
-  const std::string id(mechanism.id());
-  // Infinity has no JSON number: null stands for it.
-  const nlohmann::json claim = {
-      {"scope", "client, whole training"},
-      {"epsilon", finite ? nlohmann::json(guarantee.epsilon) : nlohmann::json(nullptr)},
-      {"delta", guarantee.delta},
-      {"theorem", guarantee.statement},
-      {"assumption", "-"},
-      {"source", "sotto"},
-      {"vacuous", !finite || guarantee.epsilon > 50.0}};
-  return {{"mechanism", id.substr(0, id.rfind(".v"))},
-          {"mechanism_id", id},
-          {"claims", nlohmann::json::array({claim})}};
 }
 
 Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,

@@ -99,10 +99,12 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
 
   Domain domain;
   domain.layout = std::make_shared<const Layout>(setup.factory->layout());
-  domain.ranges.assign(domain.layout->tensors().size(), Range{0.0, 1.0});
-  SOTTO_TRY(std::shared_ptr<const Mechanism> mechanism,
-            make_mechanism(recipe.privacy.mechanism, std::move(domain)));
-  setup.mechanism = std::move(mechanism);
+  const Recipe::Privacy& privacy = recipe.privacy;
+  domain.ranges.assign(domain.layout->tensors().size(),
+                       Range{privacy.centre.value_or(0.0), privacy.radius.value_or(1.0)});
+  auto mechanism = make_mechanism(privacy.mechanism, std::move(domain), privacy.parameters);
+  if (!mechanism) return at(recipe.file, mechanism.error());
+  setup.mechanism = std::move(*mechanism);
 
   const LocalClients clients{&train, setup.partition.get(), setup.preprocess,
                              make_options(recipe.train), seed};

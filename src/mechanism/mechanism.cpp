@@ -38,10 +38,7 @@ std::string parameter_names(const MechanismInfo& info) {
 }
 
 Result<void> check_value(const MechanismInfo& info, const ParameterInfo& parameter, double value) {
-  const bool inside = value <= parameter.high &&
-                      (parameter.low_open ? value > parameter.low : value >= parameter.low) &&
-                      (!parameter.integer || value == std::floor(value));
-  if (inside) return {};
+  if (parameter.accepts(value)) return {};
   return fail(ErrorKind::kUsage, std::string(info.name) + ": " + std::string(parameter.name) +
                                      " = " + number_text(value) + "; valid: " + parameter.valid());
 }
@@ -97,6 +94,11 @@ Result<void> check_domain(std::string_view name, const Domain& domain) {
 std::string ParameterInfo::valid() const {
   return std::string(integer ? "a whole number in " : "a number in ") + (low_open ? "(" : "[") +
          number_text(low) + ", " + number_text(high) + "]";
+}
+
+bool ParameterInfo::accepts(double value) const {
+  return value <= high && (low_open ? value > low : value >= low) &&
+         (!integer || value == std::floor(value));
 }
 
 Report Mechanism::perturb(const Bounded& input, BitSource& bits, unsigned threads) const {

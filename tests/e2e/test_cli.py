@@ -4,14 +4,15 @@ import subprocess
 
 from sotto_program import EMBEDDED, PROGRAM, SottoTest, sotto
 
-COMMANDS = ["demo", "run", "report", "data", "models", "bench"]
+COMMANDS = ["demo", "run", "report", "data", "models", "mechanisms", "verify", "perturb",
+            "bench"]
 
 
 class Help(SottoTest):
     def test_every_command_has_help_with_examples(self):
         for words in [[c] for c in COMMANDS] + [
             ["data", "list"], ["data", "check"], ["data", "show"], ["data", "fetch"],
-            ["bench", "train"],
+            ["bench", "train"], ["bench", "mechanisms"],
         ]:
             text = self.ok(*words, "--help")
             self.assertIn("Example", text, words)

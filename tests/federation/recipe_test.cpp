@@ -59,7 +59,7 @@ TEST(Recipe, WrongTypesAndImpossibleValuesNameWhatIsValid) {
       {"[federation]\nfraction = 1.1", "a number in (0, 1]"},
       {"[federation]\nfraction = 0", "a number in (0, 1]"},
       {"[federation]\nclients = -1", "a whole number in [0, 100000000]"},
-      {"[privacy]\nmechanism = \"nome\"", "one of \"none\""},
+      {"[privacy]\nmechanism = \"nome\"", "one of \"two-point\""},
       {"[output]\nname = 3", "text"},
   };
   for (const auto& [text, valid] : cases) {
@@ -68,6 +68,45 @@ TEST(Recipe, WrongTypesAndImpossibleValuesNameWhatIsValid) {
   expect_parts(error_of("[data]\nname = \"x\"\nresize = [3, 224]\n"), {"r.toml:3", "[channels"});
   expect_parts(error_of("[data]\nname = \"x\"\nflip = \"yes\"\n"), {"r.toml:3", "true or false"});
   expect_parts(error_of("[data]\nname = \"x\"\ndeviation = [0.0]\n"), {"r.toml:3", "positive"});
+}
+
+TEST(Recipe, PrivacyKeysBelongToTheMechanism) {
+  const std::string two_point = std::string(kSmall) + "[privacy]\nmechanism = \"two-point\"\n";
+  const auto recipe = parse_recipe(two_point + "epsilon = 5\nradius = 0.075\n", "r.toml");
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  EXPECT_EQ(recipe->privacy.parameters.at("epsilon"), 5.0);
+  EXPECT_EQ(recipe->privacy.radius, 0.075);
+  EXPECT_EQ(recipe->to_json()["privacy"]["epsilon"], 5.0);
+
+  expect_parts(error_of(two_point), {"r.toml: privacy.epsilon is missing", "(0, 1000]"});
+  for (const std::string value : {"0", "-1", "1001", "-0.5"}) {
+    expect_parts(error_of(two_point + "epsilon = " + value + "\n"),
+                 {"r.toml:7: privacy.epsilon = " + value, "must be a number in (0, 1000]"});
+  }
+  for (const std::string value : {"nan", "inf", "\"five\""}) {
+    expect_parts(error_of(two_point + "epsilon = " + value + "\n"), {"r.toml:7: privacy.epsilon"});
+  }
+  expect_parts(error_of(two_point + "epsilon = 1\nradius = 0\n"),
+               {"r.toml:8: privacy.radius = 0", "above 0"});
+  expect_parts(error_of(std::string(kSmall) + "[privacy]\nepsilon = 1\n"),
+               {"r.toml:6: privacy.epsilon", "\"none\" takes no 'epsilon'"});
+  expect_parts(error_of(std::string(kSmall) + "[privacy]\nradius = 1\n"),
+               {"r.toml:6: privacy.radius", "\"none\" has no range"});
+}
+
+TEST(Recipe, AMechanismFromTheCommandLineLeavesOutTheFilesKeys) {
+  const std::string text =
+      std::string(kSmall) + "[privacy]\nmechanism = \"two-point\"\nepsilon = 5\nradius = 0.075\n";
+  const std::vector<std::string> none = {"privacy.mechanism=none"};
+  const auto recipe = parse_recipe(text, "r.toml", none);
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  EXPECT_TRUE(recipe->privacy.parameters.empty());
+  EXPECT_FALSE(recipe->privacy.radius);
+  EXPECT_EQ(recipe->fingerprint(), parse_recipe(kSmall, "r.toml")->fingerprint());
+  const std::vector<std::string> both = {"privacy.mechanism=none", "privacy.epsilon=2"};
+  const auto wrong = parse_recipe(text, "r.toml", both);
+  ASSERT_FALSE(wrong);
+  expect_parts(wrong.error().message, {"--set privacy.epsilon=2", "takes no 'epsilon'"});
 }
 
 TEST(Recipe, KeysThatContradictEachOther) {

@@ -151,8 +151,32 @@ TEST(Run, WritesWhatItPromises) {
   EXPECT_TRUE(lines[3]["accuracy"].is_number());
   EXPECT_TRUE(lines[5]["accuracy"].is_number());  // the last round always is
   // 2,355 weights of mlp(3), 6 bytes each, and a header, from 20 clients.
-  EXPECT_EQ(lines[0]["bytes_up"], 20 * (6 * result.model.size() + 26 + 7));
+  EXPECT_EQ(lines[0]["bytes_up"], 20 * (6 * result.model.size() + 26 + 24));
   EXPECT_TRUE(std::filesystem::exists(options.out / "model.pt"));
+}
+
+TEST(Run, AWeightsEpsilonDoesNotPassForAClients) {
+  const std::vector<std::string> settings = {"privacy.mechanism=two-point", "privacy.epsilon=0.01",
+                                             "privacy.radius=2", "federation.fraction=1"};
+  const RunResult result = run(toy_recipe(settings), {});
+  const auto& privacy = result.record->at("privacy");
+  EXPECT_EQ(privacy["mechanism"], "two-point");
+  const auto& claims = privacy["claims"];
+  ASSERT_EQ(claims.size(), 3U);
+  const auto weights = static_cast<double>(result.model.size());
+  const double one = claims[0]["epsilon"];
+  EXPECT_EQ(claims[0]["scope"], "one weight, one round");
+  EXPECT_LE(one, 0.01);
+  EXPECT_NEAR(one, 0.01, 1e-12);
+  EXPECT_EQ(claims[0]["vacuous"], false);
+  EXPECT_EQ(claims[1]["scope"], "client, one round");
+  EXPECT_GE(claims[1]["epsilon"].get<double>(), one * weights);
+  EXPECT_NEAR(claims[1]["epsilon"], 0.01 * weights, 1e-9);
+  EXPECT_EQ(claims[1]["vacuous"], false);
+  EXPECT_EQ(claims[2]["scope"], "client, whole training");
+  EXPECT_NEAR(claims[2]["epsilon"], 0.06 * weights, 1e-9);
+  EXPECT_EQ(claims[2]["vacuous"], true);
+  for (const auto& claim : claims) EXPECT_EQ(claim["source"], "sotto");
 }
 
 TEST(Run, GoesOnAfterAStopAtAnyRoundAndEndsInTheSameBits) {

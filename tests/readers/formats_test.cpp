@@ -183,6 +183,35 @@ TEST(Npy, ReadsWhatNumpyWrote) {
   EXPECT_EQ(real->value(3), 3.25);
 }
 
+TEST(Npy, ColumnMajorValuesComeRowByRow) {
+  // What numpy.asfortranarray([[0, 1, 2], [3, 4, 5]]) holds in this order: 0 3 1 4 2 5.
+  const Bytes bytes = make::npy("|u1", "(2, 3)", make::from_hex("000301040205"), "True");
+  const auto array = parse_npy_array_any_order(bytes);
+  ASSERT_TRUE(succeeds(array));
+  EXPECT_TRUE(array->column_major);
+  EXPECT_EQ(values_row_by_row(*array), (std::vector<double>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(Npy, ReadsWhatItWrites) {
+  const std::vector<float> values = {1.5F, -2.0F, 0.0F, 3.25F, 5.0F, 6.0F};
+  for (const std::vector<std::uint64_t>& shape : std::vector<std::vector<std::uint64_t>>{
+           {6}, {2, 3}, {1, 6, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 6}}) {
+    const auto file = npy_file('f', 4, shape, std::as_bytes(std::span(values)));
+    const auto array = parse_npy_array(file);
+    ASSERT_TRUE(succeeds(array));
+    EXPECT_EQ(array->shape, shape);
+    EXPECT_EQ(array->kind, 'f');
+    EXPECT_EQ(array->value(3), 3.25);
+    EXPECT_EQ((file.size() - array->elements.size()) % 64, 0U);
+  }
+  const auto scalar = npy_file('f', 4, {}, std::as_bytes(std::span(values).first(1)));
+  EXPECT_TRUE(succeeds(parse_npy_array(scalar)));
+  const std::vector<std::uint64_t> nothing = {0, 3};
+  const auto empty = npy_file('i', 8, nothing, {});
+  ASSERT_TRUE(succeeds(parse_npy_array(empty)));
+  EXPECT_EQ(parse_npy_array(empty)->shape, nothing);
+}
+
 TEST(Npy, ReadsFeaturesAndLabelsFromTwoFiles) {
   const TemporaryFolder folder;
   const auto x = folder.write("x.npy", make::from_hex(kNumpyDoubles));
