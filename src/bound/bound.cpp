@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "base/sums.h"
@@ -54,9 +55,13 @@ void project_to_ball(std::span<float> values, double norm) {
 }
 
 void make_one_hot(std::span<float> values) {
+  // What is no finite number counts as the least, so that it never decides the category.
+  const auto rank = [](float value) {
+    return value - value == 0.0F ? value : std::numeric_limits<float>::lowest();
+  };
   std::size_t best = 0;
   for (std::size_t i = 1; i < values.size(); ++i) {
-    if (values[i] > values[best] || std::isnan(values[best])) best = i;
+    if (rank(values[i]) > rank(values[best])) best = i;
   }
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = i == best ? 1.0F : 0.0F;
 }
