@@ -18,8 +18,9 @@ using exact::Rational;
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
-constexpr double kFew = 4096;      // buckets at first; more where nodes lie closer
-constexpr double kMany = 65536.0;  // but not more than these
+constexpr std::int64_t kListedRadius = 32767;  // half a megabyte of positions
+constexpr double kFew = 4096;                  // buckets at first; more where nodes lie closer
+constexpr double kMany = 65536.0;              // but not more than these
 
 Integer whole() { return Integer(1) << 64; }
 std::uint64_t rejected(std::int64_t count) { return kOne % static_cast<std::uint64_t>(count); }
@@ -77,6 +78,23 @@ void WindowChannel::make_nodes() {
   inverse_.push_back(0.0);
   nodes_.push_back(std::numeric_limits<double>::infinity());
 
+  kernel_.nodes = nodes_.data();
+  kernel_.inverse = inverse_.data();
+  kernel_.values = plan_.values.data();
+  make_buckets();
+  if (grid_.radius() > kListedRadius) return;
+  // A position has at most 21 + 32 bits: a double holds it.
+  for (std::int64_t index = -grid_.radius(); index <= grid_.radius(); ++index) {
+    const Position position = position_of(index);
+    positions_.push_back(static_cast<double>(position.slot) +
+                         static_cast<double>(position.next) * 0x1p-32);
+  }
+  kernel_.positions = positions_.data();
+}
+
+void WindowChannel::make_buckets() {
+  const auto radius = static_cast<double>(grid_.radius());
+  const std::size_t last = sums_.size() - 1;
   // A bucket starts at the last node that is not above any input in it. More buckets as long as
   // some input is more than one step away from its node.
   for (double buckets = kFew; buckets <= kMany; buckets *= 2.0) {
@@ -93,16 +111,15 @@ void WindowChannel::make_nodes() {
     }
     if (kernel_.steps <= 1) break;
   }
-  kernel_.nodes = nodes_.data();
-  kernel_.inverse = inverse_.data();
   kernel_.starts = starts_.data();
-  kernel_.values = plan_.values.data();
 }
 
 WindowChannel::Position WindowChannel::position_of(std::int64_t index) const {
   const auto x = static_cast<double>(index);
-  if (kernel_.nodes == nullptr) {
-    const double position = std::min((x + kernel_.reach) * kernel_.slope, kernel_.last);
+  if (kernel_.nodes == nullptr || kernel_.positions != nullptr) {
+    const double position = kernel_.positions != nullptr
+                                ? positions_[static_cast<std::size_t>(index + grid_.radius())]
+                                : std::min((x + kernel_.reach) * kernel_.slope, kernel_.last);
     const double slot = std::floor(position);
     return {static_cast<std::int64_t>(slot),
             static_cast<std::uint32_t>((position - slot) * 0x1p32)};

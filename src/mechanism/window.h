@@ -46,7 +46,7 @@ struct WindowPlan {
 void set_masses(WindowPlan& plan, double epsilon);
 
 /// Equal spacing with N - n = 2^k, so that drawing outside rejects nothing. The window is the share
-/// odds / (1 + odds) of all slots, rounded, and has at least 64 slots unless N reaches its limit.
+/// odds / (1 + odds) of all slots, rounded, and has at least 32 slots unless N reaches its limit.
 WindowPlan linear_plan(double odds, double epsilon);
 
 /// Two slots, one of them the window: the two-point mechanism.
@@ -105,6 +105,7 @@ class WindowChannel final : public Channel {
   /// Sum over the slots of (v - centre)^2.
   double squares(const Slots& slots, double centre) const;
   void make_nodes();
+  void make_buckets();
 
   WindowPlan plan_;
   DecimalGrid grid_;
@@ -114,7 +115,8 @@ class WindowChannel final : public Channel {
   std::vector<double> nodes_;    // R A(s) / A, and infinity after the last
   std::vector<double> inverse_;  // of the distances between nodes
   std::vector<std::int32_t> starts_;
-  double log_inside_ = 0.0;  // of one slot
+  std::vector<double> positions_;  // of every index, where these are few
+  double log_inside_ = 0.0;        // of one slot
   double log_outside_ = 0.0;
 };
 

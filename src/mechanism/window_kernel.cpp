@@ -9,12 +9,20 @@
 
 #include "mechanism/window_kernel.h"
 
+#ifndef SOTTO_WINDOW_SHARED
+#define SOTTO_WINDOW_SHARED
+namespace sotto {
+/// How a lane finds its window.
+enum class WindowSearch { kLinear, kPositions, kBuckets };
+}  // namespace sotto
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace sotto::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Everything is a double: words, slots and the products of both are integers below 2^53.
-template <bool kTable, bool kPair>
+template <WindowSearch kSearch, bool kPair>
 WindowDone window_loop(const WindowKernel& k, const float* weights, const std::uint32_t* words,
                        std::size_t count, std::int32_t* out, std::uint32_t* open) {
   const hn::ScalableTag<double> f64;
@@ -45,7 +53,7 @@ WindowDone window_loop(const WindowKernel& k, const float* weights, const std::u
     // The window and the fraction of the one after it.
     auto start = hn::Zero(f64);
     auto fraction = hn::Zero(f64);
-    if constexpr (kTable) {
+    if constexpr (kSearch == WindowSearch::kBuckets) {
       const auto bucket = hn::DemoteTo(i32, hn::Mul(hn::Add(index, reach), number(k.bucket_scale)));
       start = hn::PromoteTo(f64, hn::GatherIndex(i32, k.starts, bucket));
       for (int step = 0; step < k.steps; ++step) {
@@ -57,8 +65,12 @@ WindowDone window_loop(const WindowKernel& k, const float* weights, const std::u
       fraction =
           hn::Min(hn::Mul(beyond, hn::GatherIndex(f64, k.inverse, at)), number(kLargestFraction));
     } else {
-      const auto position =
-          hn::Min(hn::Mul(hn::Add(index, reach), number(k.slope)), number(k.last));
+      auto position = hn::Zero(f64);
+      if constexpr (kSearch == WindowSearch::kPositions) {
+        position = hn::GatherIndex(f64, k.positions, indices(hn::Add(index, reach)));
+      } else {
+        position = hn::Min(hn::Mul(hn::Add(index, reach), number(k.slope)), number(k.last));
+      }
       start = hn::Floor(position);
       fraction = hn::Sub(position, start);
     }
@@ -96,7 +108,7 @@ WindowDone window_loop(const WindowKernel& k, const float* weights, const std::u
       slot = hn::IfThenElse(hn::Ge(choice, pair_from), of_pair, of_slot);
     }
     auto symbol = hn::DemoteTo(i32, slot);
-    if constexpr (kTable) {
+    if constexpr (kSearch != WindowSearch::kLinear) {
       symbol = hn::GatherIndex(i32, k.values, symbol);
     } else if constexpr (!kPair) {
       symbol =
@@ -113,9 +125,14 @@ WindowDone window_loop(const WindowKernel& k, const float* weights, const std::u
 
 WindowDone window_kernel(const WindowKernel& k, const float* weights, const std::uint32_t* words,
                          std::size_t count, std::int32_t* out, std::uint32_t* open) {
-  if (k.nodes != nullptr) return window_loop<true, false>(k, weights, words, count, out, open);
-  if (k.pair != 0.0) return window_loop<false, true>(k, weights, words, count, out, open);
-  return window_loop<false, false>(k, weights, words, count, out, open);
+  constexpr auto kPositions = WindowSearch::kPositions;
+  constexpr auto kBuckets = WindowSearch::kBuckets;
+  constexpr auto kLinear = WindowSearch::kLinear;
+  const auto loop = k.positions != nullptr ? window_loop<kPositions, false>
+                    : k.nodes != nullptr   ? window_loop<kBuckets, false>
+                    : k.pair != 0.0        ? window_loop<kLinear, true>
+                                           : window_loop<kLinear, false>;
+  return loop(k, weights, words, count, out, open);
 }
 
 }  // namespace sotto::HWY_NAMESPACE

@@ -16,6 +16,7 @@ struct WindowKernel {
   // From there to a position among the windows: linear, or through the nodes of a table.
   double slope;
   double last;                 // N - n
+  const double* positions;     // of every index from -R on; null: none are kept
   const double* nodes;         // null: linear
   const double* inverse;       // 1 / (nodes[s + 1] - nodes[s])
   const std::int32_t* starts;  // of the buckets of equal width

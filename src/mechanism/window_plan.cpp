@@ -14,7 +14,7 @@ using exact::Integer;
 constexpr unsigned kExpBits = 256;
 constexpr int kLeastLog = 12;
 constexpr int kMostLog = 21;  // so that an alphabet can be listed
-constexpr double kLeastWindow = 64.0;
+constexpr double kLeastWindow = 32.0;
 
 /// floor(2^256 e^epsilon): dividing by 2^256 never gives more than e^epsilon.
 Integer scaled_exp(double epsilon) {
