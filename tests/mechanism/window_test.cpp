@@ -162,6 +162,66 @@ TEST(Window, BothHalvesOfTheFirstWordDecide) {
   }
 }
 
+/// Words that leave a weight open come once in thousands or millions of draws. Here every weight
+/// has some: choices and coins that meet their thresholds, products that are rejected.
+TEST(Window, KernelsSendOpenWeightsBack) {
+  std::vector<std::pair<WindowPlan, double>> cases;
+  for (const double epsilon : {0.4, 1.0, 5.0}) {
+    WindowPlan plan = linear_plan(std::exp(-epsilon / 2.0), epsilon);
+    cases.emplace_back(plan, 3.0);
+    add_pair(plan, static_cast<std::uint64_t>(0x1p64 * std::exp(-epsilon / 2.0)), epsilon);
+    cases.emplace_back(plan, 3.0);
+    WindowPlan listed;
+    listed.slots = 10;
+    listed.window = 3;
+    listed.values = {-90, -70, -70, -20, -1, 1, 20, 70, 70, 90};
+    set_masses(listed, epsilon);
+    cases.emplace_back(listed, 3.0);
+    cases.emplace_back(listed, 7.0);
+  }
+  const SimdLevel before = simd_level();
+  BitSource source = BitSource::from_seed(4, "words");
+  const StreamKey key(source);
+  BlockStream stream(key);
+  constexpr std::size_t kCount = 4096;
+  for (const auto& [plan, precision] : cases) {
+    const auto grid = DecimalGrid::make({0.0, 1.0}, precision);
+    const WindowChannel channel(plan, *grid);
+    const std::uint64_t pair_from = plan.inside + plan.outside;
+    const double reach = window_reach(plan);
+    std::vector<float> weights(kCount);
+    std::vector<std::uint32_t> words(2 * kCount);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      weights[i] = static_cast<float>(2.0 * source.unit() - 1.0);
+      if (source.below(4) == 0) weights[i] = static_cast<float>(source.below(3)) - 1.0F;
+      const std::uint64_t choices[] = {plan.inside >> 52, pair_from >> 52, source.below(4096)};
+      // Where the position of equally spaced slots and the pair's threshold are.
+      const double share =
+          static_cast<double>(grid->centred(weights[i])) / static_cast<double>(grid->radius());
+      const double position = (share + 1.0) / 2.0 * (plan.slots - plan.window);
+      const auto met = static_cast<std::uint64_t>((position - std::floor(position)) * 0x1p20);
+      const double lean = share * reach / std::max(plan.pair_symbol, 1);
+      const auto pair = static_cast<std::uint64_t>(std::floor((1.0 + lean) * 0x1p31));
+      const std::uint64_t coins[] = {0, met, source.below(1U << 20)};
+      const std::uint64_t seconds[] = {0, 1, pair, 0xFFFFFFFFU, source.below(1ULL << 32)};
+      words[i] =
+          static_cast<std::uint32_t>(choices[source.below(3)] << 20 | coins[source.below(3)]);
+      words[kCount + i] = static_cast<std::uint32_t>(seconds[source.below(5)]);
+    }
+    stream.seek(9);
+    const BlockDraw block{weights, words.data(), &stream, 0};
+    std::vector<std::int32_t> expected(kCount), found(kCount);
+    set_simd_level(SimdLevel::kScalar);
+    channel.draw_block(block, expected.data());
+    for (const SimdLevel level : simd_levels()) {
+      set_simd_level(level);
+      channel.draw_block(block, found.data());
+      EXPECT_EQ(found, expected) << name_of(level) << ' ' << plan.slots << ' ' << plan.pair;
+    }
+  }
+  set_simd_level(before);
+}
+
 /// What log_prob says of this plan, as the largest log-ratio over its whole grid.
 double true_epsilon(const WindowPlan& plan) {
   const auto grid = DecimalGrid::make({0.0, 1.0}, 1.0);
