@@ -66,8 +66,8 @@ const Registration optimal_registration = {
              .output = "one of some hundred values, from a convex program solved for epsilon",
              .guarantee = "epsilon-LDP for each weight",
              .bias = "unbiased for the rounded weight",
-             .reference = "derived in docs/mechanisms.md; compare Geng and Viswanath 2016, Wang et "
-                          "al. 2019",
+             .reference = "derived in docs/mechanisms.md; compare Kairouz, Oh, Viswanath 2016 "
+                          "(extremal mechanisms) and Wang et al. 2019",
              .parameters = kParameters},
     .make = make};
 
