@@ -87,7 +87,7 @@ class WindowChannel final : public Channel {
   std::vector<Symbol> alphabet() const override;
 
  private:
-  /// A mixture of the windows that start at `slot` (unless) and slot + 1 (with `next` / 2^32).
+  /// The window that starts at `slot`, or with probability `next` / 2^32 the one after it.
   struct Position {
     std::int64_t slot;
     std::uint32_t next;

@@ -6,7 +6,7 @@
 // window has mean
 // 1. Minimising the largest V_s over v is convex, with as many unknowns as half the slots (v is
 // odd) and one constraint for each window: a primal-dual interior point method reaches 1e-4 of it
-// in some 20 steps. The window's length is then found by descent over neighbours.
+// in some ten steps. The window's length is then found by descent over neighbours.
 //
 // Arithmetic is that of IEEE doubles in one fixed order, with no function of the mathematics
 // library but the square root: client and server find the same integers on any machine.
