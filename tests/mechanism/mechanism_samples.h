@@ -57,6 +57,15 @@ inline std::vector<Sample> samples() {
       {"privunit", {{"epsilon", 12.0}, {"norm", 0.25}}, {0.0, 0.001}, "privunit at 12"},
       {"gaussian", {{"epsilon", 1.0}, {"delta", 1e-6}}},
       {"gaussian", {{"epsilon", 5.0}, {"delta", 1e-5}, {"norm", 8.0}}, {0.0, 0.1}, "gaussian at 5"},
+      {"piecewise", {{"epsilon", 5.0}}},
+      {"piecewise", {{"epsilon", 12.0}, {"precision", 6.0}}, {0.02, 0.075}, "piecewise at 12"},
+      {"hybrid", {{"epsilon", 1.0}}},
+      {"hybrid", {{"epsilon", 0.5}, {"precision", 2.0}}, {0.02, 0.075}, "hybrid at 0.5"},
+      {"hybrid", {{"epsilon", 12.0}}, {-3.0, 0.3}, "hybrid at 12"},
+      {"optimal", {{"epsilon", 5.0}}},
+      {"optimal", {{"epsilon", 0.05}}, {0.02, 0.075}, "optimal at 0.05"},
+      {"optimal", {{"epsilon", 1.0}, {"precision", 7.0}}, {0.02, 0.075}, "optimal at 1"},
+      {"optimal", {{"epsilon", 20.0}}, {0.0, 0.075}, "optimal at 20"},
   };
 }
 
