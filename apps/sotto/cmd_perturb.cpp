@@ -78,17 +78,21 @@ std::vector<std::byte> file_of(char kind, std::span<const std::uint64_t> shape,
   return npy_file(kind, sizeof(T), shape, std::as_bytes(std::span(elements)));
 }
 
-/// The shape of the input; with one more dimension where each value has several outputs.
-std::vector<std::uint64_t> output_shape(const NpyArray& array, std::size_t outputs) {
+/// The shape of the input; with one more dimension where each value has several outputs. A label
+/// has as many as there are classes, so with one all outputs are in one row.
+std::vector<std::uint64_t> output_shape(const NpyArray& array, const MechanismOptions& options,
+                                        std::size_t outputs) {
+  if (options.classes() > 0) return {outputs};
   std::vector<std::uint64_t> shape = array.shape;
   if (array.size() > 0 && outputs != array.size()) shape.push_back(outputs / array.size());
   return shape;
 }
 
-std::vector<std::byte> output_file(const NpyArray& array, const std::vector<Symbol>& symbols,
-                                   const Mechanism& mechanism, MechanismKind kind, bool raw) {
-  const std::vector<std::uint64_t> shape = output_shape(array, symbols.size());
-  if (raw) return file_of('i', shape, symbols);
+std::vector<std::byte> output_file(const Arguments& arguments, const NpyArray& array,
+                                   const std::vector<Symbol>& symbols, const Mechanism& mechanism,
+                                   MechanismKind kind) {
+  const std::vector<std::uint64_t> shape = output_shape(array, arguments.mechanism, symbols.size());
+  if (arguments.symbols) return file_of('i', shape, symbols);
   if (kind == MechanismKind::kBits) {
     return file_of('u', shape, std::vector<std::uint8_t>(symbols.begin(), symbols.end()));
   }
@@ -142,7 +146,7 @@ Result<int> perturb_command(const Arguments& arguments) {
     symbols = mechanism->perturb(bounded, bits, arguments.threads).symbols().unpacked();
   }
   const std::vector<std::byte> file =
-      output_file(array, symbols, *mechanism, info->kind, arguments.symbols);
+      output_file(arguments, array, symbols, *mechanism, info->kind);
   if (arguments.seed) {
     fmt::print(stderr,
                "sotto: --seed {}: this output is reproducible and therefore NOT private; use it "

@@ -61,9 +61,33 @@ std::optional<double> number(std::string_view text) {
 
 }  // namespace
 
-std::size_t MechanismOptions::input_size(MechanismKind kind) const {
+Result<std::size_t> MechanismOptions::input_size(MechanismKind kind) const {
   if (kind == MechanismKind::kVector) return dimension.value_or(1000);
-  return kind == MechanismKind::kBits ? bits.value_or(10) : 1;
+  if (kind == MechanismKind::kValue) return 1;
+  const std::size_t label = classes() > 0 ? 1 : 0;
+  const std::size_t each = bits_of_feature();
+  if (each == 0) return bits.value_or(10) + label;
+  if (bits && *bits % each != 0) {
+    return fail(ErrorKind::kUsage, "--bits " + std::to_string(*bits) + ": must be a multiple of " +
+                                       std::to_string(each) + ", the bits of a feature");
+  }
+  return bits.value_or(each) / each + label;
+}
+
+std::size_t MechanismOptions::bits_of_feature() const {
+  const auto whole = set.find("whole");
+  const auto fraction = set.find("fraction");
+  if (whole == set.end() || fraction == set.end()) return 0;
+  // What is no valid number of bits is for the mechanism to complain about.
+  const double sum = whole->second + fraction->second;
+  return sum >= 0.0 && sum <= 64.0 ? 1 + static_cast<std::size_t>(sum) : 0;
+}
+
+std::size_t MechanismOptions::classes() const {
+  const auto it = set.find("classes");
+  return it != set.end() && it->second >= 2.0 && it->second <= 1e6
+             ? static_cast<std::size_t>(it->second)
+             : 0;
 }
 
 Result<std::unique_ptr<Mechanism>> MechanismOptions::make(std::size_t size) const {

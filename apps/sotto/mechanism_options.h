@@ -18,8 +18,13 @@ struct MechanismOptions {
   std::optional<std::size_t> dimension;
   std::optional<std::size_t> bits;
 
-  /// One value for a value mechanism, --dimension (1,000) coordinates, --bits (10) bits.
-  std::size_t input_size(MechanismKind kind) const;
+  /// One value for a value mechanism, --dimension (1,000) coordinates, or as many values as make
+  /// --bits (10) bits: bits themselves, or features that are encoded in several bits each.
+  Result<std::size_t> input_size(MechanismKind kind) const;
+  /// Bits that a feature is encoded in, with its sign; 0 where inputs are bits.
+  std::size_t bits_of_feature() const;
+  /// Classes of the label that is the last input value; 0 where there is none.
+  std::size_t classes() const;
   /// For one tensor of `size` values. A parameter that the mechanism does not take is an error.
   Result<std::unique_ptr<Mechanism>> make(std::size_t size) const;
   /// What the mechanism is made with: the given parameters and the presets of the others.

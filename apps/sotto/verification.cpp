@@ -45,13 +45,13 @@ std::vector<double> fine_inputs(const Verification& v, const MechanismOptions& o
   return spread(low, high, kFine);
 }
 
-InputFinding find(const Mechanism& mechanism, double input, std::size_t position) {
+InputFinding find(const Verification& v, double input, std::size_t position) {
   InputFinding finding;
-  const std::vector<float> x = input_vector(mechanism, input, position);
+  const std::vector<float> x = input_vector(v, input, position);
   finding.input = input;
   finding.position = position;
-  finding.moments = mechanism.moments(x, position);
-  finding.sums_to_one = mechanism.sums_to_one(x, position);
+  finding.moments = v.mechanism->moments(x, position);
+  finding.sums_to_one = v.mechanism->sums_to_one(x, position);
   return finding;
 }
 
@@ -61,9 +61,10 @@ void take_in(Verification& v, const InputFinding& finding) {
   v.sums_to_one = v.sums_to_one && finding.sums_to_one;
 }
 
-double expected_l1(const Mechanism& mechanism, const std::vector<Symbol>& alphabet,
+double expected_l1(const Verification& v, const std::vector<Symbol>& alphabet,
                    const InputFinding& finding) {
-  const std::vector<float> x = input_vector(mechanism, finding.input, 0);
+  const Mechanism& mechanism = *v.mechanism;
+  const std::vector<float> x = input_vector(v, finding.input);
   // The input as the mechanism rounds it.
   const double exact = finding.moments.mean - finding.moments.bias;
   double sum = 0.0;
@@ -77,21 +78,21 @@ double expected_l1(const Mechanism& mechanism, const std::vector<Symbol>& alphab
 void find_values(Verification& v, const MechanismOptions& options, std::size_t shown) {
   const auto [low, high] = input_interval(v);
   for (const double input : spread(low, high, shown)) {
-    v.inputs.push_back(find(*v.mechanism, input, 0));
+    v.inputs.push_back(find(v, input, 0));
   }
   Progress progress("verify");
   if (v.info->kind == MechanismKind::kValue) {
     const std::vector<Symbol> alphabet = v.mechanism->alphabet(0);
     const bool listed = !alphabet.empty() && alphabet.size() <= kMostSummed;
     for (std::size_t i = 0; listed && i < v.inputs.size(); ++i) {
-      v.inputs[i].l1 = expected_l1(*v.mechanism, alphabet, v.inputs[i]);
+      v.inputs[i].l1 = expected_l1(v, alphabet, v.inputs[i]);
       v.worst_l1 = std::max(v.worst_l1.value_or(0.0), *v.inputs[i].l1);
       progress.update(i + 1, v.inputs.size(), "expected error");
     }
   }
   const std::vector<double> fine = fine_inputs(v, options);
   const auto take_moments = [&](double input) {
-    const std::vector<float> x = input_vector(*v.mechanism, input, 0);
+    const std::vector<float> x = input_vector(v, input);
     const Moments moments = v.mechanism->moments(x, 0);
     v.worst_variance = std::max(v.worst_variance, moments.variance);
     v.max_bias = std::max(v.max_bias, std::abs(moments.bias));
@@ -107,7 +108,7 @@ void find_values(Verification& v, const MechanismOptions& options, std::size_t s
 void find_squared_error(Verification& v) {
   const std::size_t size = v.mechanism->outputs();
   if (size > kMostCoordinates) return;
-  const std::vector<float> x = input_vector(*v.mechanism, input_interval(v).second, 0);
+  const std::vector<float> x = input_vector(v, input_interval(v).second);
   double sum = 0.0;
   for (std::size_t i = 0; i < size; ++i) {
     const Moments moments = v.mechanism->moments(x, i);
@@ -120,7 +121,7 @@ void find_bits(Verification& v, std::size_t shown) {
   const std::size_t positions = std::min(v.mechanism->outputs(), kMostBits);
   for (std::size_t position = 0; position < positions; ++position) {
     for (const double bit : {0.0, 1.0}) {
-      const InputFinding finding = find(*v.mechanism, bit, position);
+      const InputFinding finding = find(v, bit, position);
       take_in(v, finding);
       if (v.inputs.size() < 2 * shown) v.inputs.push_back(finding);
     }
@@ -130,18 +131,28 @@ void find_bits(Verification& v, std::size_t shown) {
 
 }  // namespace
 
-std::vector<float> input_vector(const Mechanism& mechanism, double input, std::size_t position) {
-  const std::size_t size = mechanism.domain().layout->size();
+std::vector<float> input_vector(const Verification& v, double input, std::size_t position) {
+  const Domain& domain = v.mechanism->domain();
+  const std::size_t size = domain.layout->size();
   std::vector<float> x(size, 0.0F);
-  if (mechanism.domain().shape == Shape::kOneHot) {
+  const Range& range = domain.ranges.front();
+  if (domain.shape == Shape::kOneHot) {
     // The bit at `position` is 1 when it is the hot one, and 0 when its neighbour is.
     x[input == 1.0 ? position : (position + 1) % size] = 1.0F;
+  } else if (v.info->kind == MechanismKind::kBits) {
+    // All bits alike. In sign and magnitude the most negative value has nothing but ones.
+    const double one = v.encoded ? range.centre - range.radius : 1.0;
+    std::fill(x.begin(), x.end(), static_cast<float>(input == 1.0 ? one : 0.0));
+    const std::size_t labels = v.mechanism->outputs() - v.classes;
+    if (v.classes > 0) {
+      const std::size_t label = position >= labels ? position - labels : 0;
+      x.back() = static_cast<float>(input == 1.0 ? label : (label + 1) % v.classes);
+    }
   } else {
     x[position] = static_cast<float>(input);
     // The nearest float to an end of the range may lie beyond it.
-    const Range& range = mechanism.domain().ranges.front();
-    const double beyond = static_cast<double>(x[position]) - range.centre;
-    if (mechanism.domain().shape == Shape::kBox && std::abs(beyond) > range.radius) {
+    const double offset = static_cast<double>(x[position]) - range.centre;
+    if (domain.shape == Shape::kBox && std::abs(offset) > range.radius) {
       x[position] = std::nextafter(x[position], static_cast<float>(range.centre));
     }
   }
@@ -165,7 +176,10 @@ double decoded(const Mechanism& mechanism, Symbol symbol, std::size_t output) {
 Result<Verification> verify(const MechanismOptions& options, std::size_t shown) {
   Verification v;
   SOTTO_TRY(v.info, find_mechanism(options.name));
-  SOTTO_TRY(v.mechanism, options.make(options.input_size(v.info->kind)));
+  SOTTO_TRY(const std::size_t size, options.input_size(v.info->kind));
+  SOTTO_TRY(v.mechanism, options.make(size));
+  v.encoded = options.bits_of_feature() > 0;
+  v.classes = options.classes();
   v.guarantee = v.mechanism->guarantee();
   v.worst = v.mechanism->worst_case();
   if (v.info->kind == MechanismKind::kBits) {

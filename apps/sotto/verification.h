@@ -33,6 +33,8 @@ struct Verification {
   bool sums_to_one = true;
   std::optional<double> worst_l1;
   std::optional<double> squared_error;  // of a whole vector of the full norm
+  bool encoded = false;                 // bits are those of encoded features
+  std::size_t classes = 0;              // of the label that is the last input value
 
   /// Whether the exact epsilon is no larger than the claimed one.
   bool holds() const { return guarantee.unit_epsilon <= guarantee.claimed_epsilon; }
@@ -42,7 +44,8 @@ struct Verification {
 Result<Verification> verify(const MechanismOptions& options, std::size_t shown);
 
 /// The vector that stands for `input` (see InputFinding).
-std::vector<float> input_vector(const Mechanism& mechanism, double input, std::size_t position);
+std::vector<float> input_vector(const Verification& verification, double input,
+                                std::size_t position = 0);
 
 /// From the low end of what the mechanism accepts to the high end, both included.
 std::pair<double, double> input_interval(const Verification& verification);

@@ -140,7 +140,8 @@ LineChart value_chart(const Verification& v, const std::vector<double>& at) {
 
 LineChart bits_chart(const Verification& v) {
   const Mechanism& mechanism = *v.mechanism;
-  const std::size_t positions = std::min(mechanism.outputs(), kMostBars);
+  // The bits of a label are not independent: exactly one of them is set.
+  const std::size_t positions = std::min(mechanism.outputs() - v.classes, kMostBars);
   LineChart chart;
   chart.x_label = "bit";
   chart.y_label = "probability that a 1 is sent";
@@ -148,7 +149,7 @@ LineChart bits_chart(const Verification& v) {
   for (const double bit : {1.0, 0.0}) {
     Series series{bit == 1.0 ? "the bit is 1" : "the bit is 0", {}};
     for (std::size_t position = 0; position < positions; ++position) {
-      const std::vector<float> x = input_vector(mechanism, bit, position);
+      const std::vector<float> x = input_vector(v, bit, position);
       // Bits are drawn independently, so two reports that differ in one tell its odds.
       std::vector<Symbol> report(mechanism.outputs(), 0);
       const double zero = mechanism.log_prob(report, x);
@@ -173,8 +174,8 @@ LineChart vector_chart(const Verification& v, const std::vector<double>& at) {
   BitSource bits = BitSource::from_seed(1, "plot");
   for (const double input : at) {
     std::vector<double>& values = drawn.emplace_back();
-    const Bounded bounded = bound(
-        Update(mechanism.domain().layout, input_vector(mechanism, input, 0)), mechanism.domain());
+    const Bounded bounded =
+        bound(Update(mechanism.domain().layout, input_vector(v, input)), mechanism.domain());
     for (std::size_t i = 0; i < draws; ++i) {
       const double value = decoded(mechanism, mechanism.perturb(bounded, bits).symbols()[0]);
       values.push_back(value);

@@ -181,7 +181,8 @@ class BadParameters(SottoTest):
                     flags[flags.index("--epsilon") + 1] = value
                 else:
                     flags += ["--epsilon", value]
-                self.fails(2, ["epsilon", "(0, "], "verify", mechanism["name"], *flags)
+                self.fails(2, ["epsilon = ", "valid: a number in "], "verify", mechanism["name"],
+                           *flags)
         self.fails(2, ["five"], "verify", "two-point", "--epsilon", "five")
         self.fails(2, ["needs epsilon", "(0, 1000]"], "verify", "two-point")
 
