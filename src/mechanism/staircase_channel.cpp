@@ -12,7 +12,7 @@
 #ifndef SOTTO_STAIRCASE_SHARED
 #define SOTTO_STAIRCASE_SHARED
 namespace sotto {
-constexpr std::int32_t kLinear = 16;
+constexpr std::int32_t kLinear = 64;
 constexpr std::int32_t kOpen = std::numeric_limits<std::int32_t>::min();
 }  // namespace sotto
 #endif
