@@ -3,13 +3,130 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/nearest.h"
+#include "base/simd.h"
+#include "bench_mechanisms.h"
+#ifdef SOTTO_WITH_TRAIN
 #include "bench_train.h"
+#endif
 #include "command.h"
 #include "terminal.h"
 
 namespace sotto::cli {
 namespace {
 
+struct MechanismsArguments {
+  std::vector<std::string> mechanisms;
+  std::vector<std::size_t> weights;
+  double seconds = 0.4;
+  bool json = false;
+};
+
+/// The benches of the named mechanisms, or all.
+Result<std::vector<MechanismBench>> chosen_benches(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (const auto found = find_mechanism(name); !found) return tl::unexpected(found.error());
+  }
+  std::vector<MechanismBench> benches = mechanism_benches();
+  if (names.empty()) return benches;
+  std::erase_if(benches, [&](const MechanismBench& bench) {
+    return std::find(names.begin(), names.end(), bench.mechanism) == names.end();
+  });
+  return benches;
+}
+
+std::string bar_text(const MechanismBenchResult& result) {
+  if (!result.met()) return "-";
+  std::string text;
+  if (result.what.bar_ns) text = fmt::format("< {} ns", *result.what.bar_ns);
+  if (result.what.bar_ratio) {
+    text += fmt::format("{}ratio <= {}", text.empty() ? "" : ", ", *result.what.bar_ratio);
+  }
+  return text + (*result.met() ? ": met" : ": MISSED");
+}
+
+nlohmann::json to_json(const MechanismBenchResult& result) {
+  const auto maybe = [](const auto& value) {
+    return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+  };
+  return {{"mechanism", result.what.mechanism},
+          {"setting", result.what.label},
+          {"parameters", result.what.parameters},
+          {"weights", result.weights},
+          {"ns_per_weight", result.ns_per_weight},
+          {"floor_ns", result.floor_ns},
+          {"ratio", result.ratio()},
+          {"random_bytes_per_weight", result.random_bytes_per_weight},
+          {"level", name_of(simd_level())},
+          {"bar_ns", maybe(result.what.bar_ns)},
+          {"bar_ratio", maybe(result.what.bar_ratio)},
+          {"met", maybe(result.met())}};
+}
+
+Result<int> bench_mechanisms_command(const MechanismsArguments& arguments) {
+  SOTTO_TRY(const auto benches, chosen_benches(arguments.mechanisms));
+  const std::vector<std::size_t> sizes =
+      arguments.weights.empty() ? bench_sizes() : arguments.weights;
+  Table table({"mechanism", "weights", "ns a weight", "floor", "ratio", "random bytes", "bar"});
+  nlohmann::json results = nlohmann::json::array();
+  const std::size_t total = benches.size() * sizes.size();
+  Progress progress("bench", total);
+  std::size_t done = 0;
+  for (const MechanismBench& bench : benches) {
+    for (const std::size_t weights : sizes) {
+      progress.update(done++, total, bench.label);
+      SOTTO_TRY(const MechanismBenchResult result,
+                bench_mechanism(bench, weights, arguments.seconds));
+      table.add({bench.label, with_commas(weights), fmt::format("{:.2f}", result.ns_per_weight),
+                 fmt::format("{:.2f}", result.floor_ns), fmt::format("{:.2f}", result.ratio()),
+                 fmt::format("{:.3g}", result.random_bytes_per_weight), bar_text(result)});
+      results.push_back(to_json(result));
+    }
+  }
+  progress.clear();
+  if (arguments.json) {
+    fmt::print("{}\n", results.dump(2));
+  } else {
+    fmt::print(
+        "One core, {} instructions. Nanoseconds a weight for bound() and perturb(); for bit\n"
+        "mechanisms a weight is a bit. Floor: drawing as many random bytes from the same "
+        "generator\n"
+        "and a copy of the weights. The fastest of several turns, mechanism and floor in turns.\n\n"
+        "{}",
+        name_of(simd_level()), table.text());
+  }
+  return 0;
+}
+
+void add_bench_mechanisms(CLI::App& bench, Action& action) {
+  CLI::App* const sub = bench.add_subcommand(
+      "mechanisms", "Perturbation against drawing the random bytes and copying the weights");
+  auto arguments = std::make_shared<MechanismsArguments>();
+  sub->add_option("--mechanism", arguments->mechanisms, "only this one (repeatable)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  sub->add_option("--weights", arguments->weights,
+                  "size of the vector (repeatable); default 20490, 2169770, 5611878")
+      ->type_name("N")
+      ->allow_extra_args(false)
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000'000}));
+  sub->add_option("--seconds", arguments->seconds, "time for each measurement, about")
+      ->capture_default_str()
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 3600.0));
+  sub->add_flag("--json", arguments->json, "print JSON: a list of measurements");
+  sub->footer(
+      "Environment: SOTTO_SIMD=scalar|baseline|avx2|avx512 measures another level.\n\n"
+      "Examples:\n"
+      "  sotto bench mechanisms\n"
+      "  sotto bench mechanisms --mechanism two-point --weights 20490\n"
+      "  sotto bench mechanisms --json | jq '.[] | select(.met == false)'");
+  sub->callback([&action, arguments] {
+    action = [arguments] { return bench_mechanisms_command(*arguments); };
+  });
+}
+
+#ifdef SOTTO_WITH_TRAIN
 struct TrainArguments {
   std::string model;
   unsigned batch = 0;
@@ -70,14 +187,9 @@ Result<int> bench_train_command(const TrainArguments& arguments) {
   return 0;
 }
 
-}  // namespace
-
-void add_bench(CLI::App& app, Action& action) {
-  CLI::App* const sub =
-      app.add_subcommand("bench", "Measure speed against a baseline in the same run");
-  sub->require_subcommand(1);
+void add_bench_train(CLI::App& bench, Action& action) {
   CLI::App* const train =
-      sub->add_subcommand("train", "Local training against a plain LibTorch loop");
+      bench.add_subcommand("train", "Local training against a plain LibTorch loop");
   auto arguments = std::make_shared<TrainArguments>();
   train->add_option("--model", arguments->model, "only this network")->type_name("NAME");
   train->add_option("--batch", arguments->batch, "batch size")
@@ -95,15 +207,30 @@ void add_bench(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(CLI::Range(1U, 1000U));
   train->add_flag("--json", arguments->json, "print JSON");
-  const std::string examples =
+  train->footer(
       "Examples:\n"
       "  sotto bench train\n"
       "  sotto bench train --model srr-mnist --batch 10 --samples 100\n"
-      "  sotto bench train --model srr-mnist --json | jq '.train[0].ratio'";
-  train->footer(examples);
-  sub->footer(examples);
+      "  sotto bench train --model srr-mnist --json | jq '.train[0].ratio'");
   train->callback(
       [&action, arguments] { action = [arguments] { return bench_train_command(*arguments); }; });
+}
+#endif
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  CLI::App* const sub =
+      app.add_subcommand("bench", "Measure speed against a baseline in the same run");
+  sub->require_subcommand(1);
+  add_bench_mechanisms(*sub, action);
+#ifdef SOTTO_WITH_TRAIN
+  add_bench_train(*sub, action);
+#endif
+  sub->footer(
+      "Examples:\n"
+      "  sotto bench mechanisms --mechanism two-point\n"
+      "  sotto bench train --model srr-mnist --batch 10 --samples 100");
 }
 
 }  // namespace sotto::cli

@@ -91,6 +91,10 @@ class Mechanism {
   /// Whether the probabilities of output `output` sum to one in integers, counted anew.
   virtual bool sums_to_one(std::span<const float> x, std::size_t output) const = 0;
 
+  /// How many random bytes an output costs, ties and rejections aside: what a benchmark compares
+  /// the mechanism's own work with. 0 where the mechanism does not tell.
+  virtual double random_bytes_per_output() const noexcept { return 0.0; }
+
  protected:
   /// Draws a report into `out`, which has outputs() symbols of symbol_bits().
   virtual void sample(std::span<const float> input, BitSource& bits, unsigned threads,

@@ -134,7 +134,7 @@ double NpyArray::value(std::size_t i) const {
   return static_cast<double>(static_cast<std::int64_t>(bits << unused) >> unused);
 }
 
-Result<NpyArray> parse_npy_array(ByteSpan bytes) {
+Result<NpyArray> parse_npy_array_any_order(ByteSpan bytes) {
   if (bytes.size() < 10 || !as_text(bytes).starts_with(kMagic)) {
     return corrupt("not an NPY file: wrong magic");
   }
@@ -154,9 +154,7 @@ Result<NpyArray> parse_npy_array(ByteSpan bytes) {
   NpyArray array;
   SOTTO_CHECK(apply_descr(header.descr, array));
   array.shape = header.shape;
-  if (header.fortran_order) {
-    return corrupt("column-major array (fortran_order); save numpy.ascontiguousarray(x) instead");
-  }
+  array.column_major = header.fortran_order;
   array.elements = bytes.subspan(start + length);
   const auto count = product_within(kMostDataBytes / array.width, array.shape);
   if (!count || *count * array.width != array.elements.size()) {
@@ -165,6 +163,63 @@ Result<NpyArray> parse_npy_array(ByteSpan bytes) {
                    " bytes that follow");
   }
   return array;
+}
+
+Result<NpyArray> parse_npy_array(ByteSpan bytes) {
+  SOTTO_TRY(NpyArray array, parse_npy_array_any_order(bytes));
+  if (array.column_major) {
+    return corrupt("column-major array (fortran_order); save numpy.ascontiguousarray(x) instead");
+  }
+  return array;
+}
+
+std::vector<double> values_row_by_row(const NpyArray& array) {
+  std::vector<double> values(array.size());
+  if (!array.column_major) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = array.value(i);
+    return values;
+  }
+  // Counts through the indices as rows do, the last one fastest, and keeps the place in the file.
+  std::vector<std::size_t> strides(array.shape.size());
+  std::size_t stride = 1;
+  for (std::size_t k = 0; k < strides.size(); ++k) {
+    strides[k] = stride;
+    stride *= static_cast<std::size_t>(array.shape[k]);
+  }
+  std::vector<std::uint64_t> index(array.shape.size(), 0);
+  std::size_t place = 0;
+  for (double& value : values) {
+    value = array.value(place);
+    for (std::size_t k = index.size(); k-- > 0;) {
+      place += strides[k];
+      if (++index[k] < array.shape[k]) break;
+      place -= strides[k] * static_cast<std::size_t>(array.shape[k]);
+      index[k] = 0;
+    }
+  }
+  return values;
+}
+
+std::vector<std::byte> npy_file(char kind, unsigned width, std::span<const std::uint64_t> shape,
+                                ByteSpan elements) {
+  std::string tuple = "(";
+  for (const std::uint64_t extent : shape) tuple += std::to_string(extent) + ", ";
+  if (shape.size() > 1) tuple.resize(tuple.size() - 2);
+  if (shape.size() == 1) tuple.pop_back();  // (3,)
+  std::string header = std::string("{'descr': '") + (width == 1 ? '|' : '<') + kind +
+                       std::to_string(width) + "', 'fortran_order': False, 'shape': " + tuple +
+                       "), }";
+  // Elements begin at a multiple of 64 bytes, as the format asks; 32 dimensions stay below 2^16.
+  constexpr std::size_t kPrefix = 10;
+  header.resize((kPrefix + header.size() + 64) / 64 * 64 - kPrefix - 1, ' ');
+  header += '\n';
+  std::string head(kMagic);
+  head += {1, 0, static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
+  head += header;
+  const ByteSpan start = std::as_bytes(std::span(head));
+  std::vector<std::byte> file(start.begin(), start.end());
+  file.insert(file.end(), elements.begin(), elements.end());
+  return file;
 }
 
 }  // namespace sotto

@@ -135,6 +135,15 @@ bool ValueMechanism::sums_to_one(std::span<const float> x, std::size_t output) c
   return channel_of(output).sums_to_one(x[output]);
 }
 
+double ValueMechanism::random_bytes_per_output() const noexcept {
+  double words = 0.0;
+  for (std::size_t t = 0; t < channels_.size(); ++t) {
+    words += static_cast<double>(channels_[t]->words()) *
+             static_cast<double>(domain_.layout->tensors()[t].size);
+  }
+  return outputs() == 0 ? 0.0 : 4.0 * words / static_cast<double>(outputs());
+}
+
 template <class Integer>
 void ValueMechanism::sample_block(std::span<const float> input, std::size_t block,
                                   BlockStream& stream, std::span<std::uint32_t> words,

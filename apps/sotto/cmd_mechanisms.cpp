@@ -1,0 +1,106 @@
+// sotto mechanisms: what randomizers there are, and what they take.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "mechanism_options.h"
+#include "terminal.h"
+
+namespace sotto::cli {
+namespace {
+
+struct Arguments {
+  std::string name;
+  bool json = false;
+};
+
+bool unbiased(const MechanismInfo& info) { return info.bias.starts_with("unbiased"); }
+
+nlohmann::json to_json(const MechanismInfo& info) {
+  nlohmann::json parameters = nlohmann::json::array();
+  for (const ParameterInfo& parameter : info.parameters) {
+    parameters.push_back(
+        {{"name", parameter.name},
+         {"valid", parameter.valid()},
+         {"low", parameter.low},
+         {"low_open", parameter.low_open},
+         {"high", parameter.high},
+         {"integer", parameter.integer},
+         {"required", parameter.required && !parameter.preset},
+         {"preset", parameter.preset ? nlohmann::json(*parameter.preset) : nlohmann::json(nullptr)},
+         {"meaning", parameter.meaning}});
+  }
+  return {{"name", info.name},          {"kind", name_of(info.kind)}, {"summary", info.summary},
+          {"input", info.input},        {"output", info.output},      {"guarantee", info.guarantee},
+          {"unbiased", unbiased(info)}, {"bias", info.bias},          {"reference", info.reference},
+          {"parameters", parameters}};
+}
+
+int list_all(bool json) {
+  nlohmann::json all = nlohmann::json::array();
+  Table table({"mechanism", "input", "output", "guarantee", "unbiased", "reference"});
+  for (const MechanismInfo& info : mechanisms()) {
+    all.push_back(to_json(info));
+    table.add({std::string(info.name), std::string(info.input), std::string(info.output),
+               std::string(info.guarantee), unbiased(info) ? "yes" : "no",
+               std::string(info.reference)});
+  }
+  if (json) {
+    fmt::print("{}\n", nlohmann::json{{"mechanisms", all}}.dump(2));
+  } else {
+    fmt::print(
+        "{}\n'sotto mechanisms NAME' shows one with its parameters, 'sotto verify NAME' "
+        "checks what it claims.\n",
+        table.text());
+  }
+  return 0;
+}
+
+Result<int> show_one(const Arguments& arguments) {
+  SOTTO_TRY(const MechanismInfo* const info, find_mechanism(arguments.name));
+  if (arguments.json) {
+    fmt::print("{}\n", to_json(*info).dump(2));
+    return 0;
+  }
+  fmt::print("{}: {}\n\n", info->name, info->summary);
+  const std::pair<std::string_view, std::string_view> lines[] = {
+      {"kind", name_of(info->kind)},  {"input", info->input}, {"output", info->output},
+      {"guarantee", info->guarantee}, {"bias", info->bias},   {"reference", info->reference}};
+  for (const auto& [head, text] : lines) fmt::print("{:<11}{}\n", head, text);
+  if (info->parameters.empty()) {
+    fmt::print("\nIt takes no parameter.\n");
+    return 0;
+  }
+  Table table({"parameter", "valid", "preset", "meaning"});
+  for (const ParameterInfo& parameter : info->parameters) {
+    table.add({"--" + std::string(parameter.name), parameter.valid(),
+               parameter.preset     ? short_number(*parameter.preset)
+               : parameter.required ? "(required)"
+                                    : "(none)",
+               std::string(parameter.meaning)});
+  }
+  fmt::print("\n{}", table.text());
+  return 0;
+}
+
+}  // namespace
+
+void add_mechanisms(CLI::App& app, Action& action) {
+  CLI::App* const sub =
+      app.add_subcommand("mechanisms", "List the randomizers, or show one with its parameters");
+  auto arguments = std::make_shared<Arguments>();
+  sub->add_option("name", arguments->name, "show this one with its parameters")->type_name("NAME");
+  sub->add_flag("--json", arguments->json, "print JSON");
+  sub->footer(
+      "Examples:\n"
+      "  sotto mechanisms\n"
+      "  sotto mechanisms two-point\n"
+      "  sotto mechanisms --json | jq -r '.mechanisms[].name'");
+  sub->callback([&action, arguments] {
+    action = [arguments]() -> Result<int> {
+      return arguments->name.empty() ? list_all(arguments->json) : show_one(*arguments);
+    };
+  });
+}
+
+}  // namespace sotto::cli
