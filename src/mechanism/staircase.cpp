@@ -76,8 +76,11 @@ Result<Staircase> Staircase::make(std::vector<std::int64_t> sizes, double epsilo
   if (sizes.size() == 1) return Staircase(std::move(sizes), {});
   Staircase staircase(sizes, rounded_thresholds(sizes, epsilon));
   if (staircase.holds(epsilon)) return staircase;
+  constexpr double kMost = 1000.0;
   double enough = epsilon;
-  while (!Staircase(sizes, rounded_thresholds(sizes, enough)).holds(enough)) enough *= 2.0;
+  while (enough < kMost && !Staircase(sizes, rounded_thresholds(sizes, enough)).holds(enough)) {
+    enough *= 2.0;
+  }
   return fail(ErrorKind::kUsage, "epsilon = " + short_number(epsilon) + " is too small for " +
                                      with_commas(static_cast<std::uint64_t>(staircase.outputs())) +
                                      " grid values in " + std::to_string(sizes.size()) +
