@@ -66,6 +66,14 @@ inline std::vector<Sample> samples() {
       {"optimal", {{"epsilon", 0.05}}, {0.02, 0.075}, "optimal at 0.05"},
       {"optimal", {{"epsilon", 1.0}, {"precision", 7.0}}, {0.02, 0.075}, "optimal at 1"},
       {"optimal", {{"epsilon", 20.0}}, {0.0, 0.075}, "optimal at 20"},
+      {"srr", {{"epsilon", 5.0}, {"groups", 10}, {"step", 20}}, {0.0, 0.075}, "srr, the paper's"},
+      {"srr", {{"epsilon", 1.0}, {"precision", 2}}},
+      {"srr",
+       {{"epsilon", 3.0}, {"precision", 7}, {"groups", 75}, {"step", -30}, {"debias", 1}},
+       {1.15, 0.05},
+       "srr of 75 groups at precision 7"},
+      {"grr", {{"epsilon", 8.0}, {"precision", 3}}, {0.02, 0.075}},
+      {"grr", {{"epsilon", 1.0}, {"precision", 8}}, {0.0, 1.0}, "grr at precision 8"},
   };
 }
 
