@@ -106,10 +106,10 @@ class Gaussian final : public VectorMechanism {
       const std::size_t count = count_of(block), all = padded(count);
       std::array<double, kBlock> noise;
       lane.stream.seek(block);
-      lane.stream.fill(std::span(lane.words).first(all));
-      normals(lane.words.data(), all / 2, noise.data());
-      combine(how, noise.data(), input_of(input, block, lane), all, lane.symbols.data());
-      out.write(block * kBlock, std::span<const std::int32_t>(lane.symbols).first(count));
+      lane.stream.fill(std::span(lane.words64(), all));
+      normals(lane.words64(), all / 2, noise.data());
+      combine(how, noise.data(), input_of(input, block, lane), all, lane.symbols32());
+      out.write(block * kBlock, std::span<const std::int32_t>(lane.symbols32(), count));
     });
   }
 

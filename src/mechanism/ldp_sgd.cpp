@@ -115,7 +115,7 @@ class LdpSgd final : public VectorMechanism {
     // First the direction, not yet of the right length, and the norms.
     for_blocks(work, [&](Lane& lane, std::size_t block) {
       const std::size_t count = count_of(block), all = padded(count);
-      auto* const words = reinterpret_cast<std::uint32_t*>(lane.words.data());
+      std::uint32_t* const words = lane.words32();
       std::int16_t* const to = scratch(lane, symbols, block);
       lane.stream.seek(block);
       lane.stream.fill(std::span(words, all));
@@ -162,7 +162,7 @@ class LdpSgd final : public VectorMechanism {
   std::int16_t* scratch(Lane& lane, std::int16_t* symbols, std::size_t block) const {
     const std::size_t count = count_of(block);
     if (count == padded(count)) return symbols + block * kBlock;
-    return reinterpret_cast<std::int16_t*>(lane.symbols.data());
+    return lane.symbols16();
   }
   void keep(const std::int16_t* from, std::int16_t* symbols, std::size_t block) const {
     std::int16_t* const to = symbols + block * kBlock;

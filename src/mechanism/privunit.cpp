@@ -237,8 +237,8 @@ class PrivUnit final : public VectorMechanism {
         const float* const x = input_of(input, block, lane);
         double* const to = noise.get() + block * kBlock;
         lane.stream.seek(attempt << 32 | block);
-        lane.stream.fill(std::span(lane.words).first(all));
-        normals(lane.words.data(), all / 2, to);
+        lane.stream.fill(std::span(lane.words64(), all));
+        normals(lane.words64(), all / 2, to);
         std::fill(to + count, to + all, 0.0);
         squares[block] = dot(to, to, all);
         products[block] = dot(to, x, all);
@@ -271,8 +271,8 @@ class PrivUnit final : public VectorMechanism {
     for_blocks(work, [&](Lane& lane, std::size_t block) {
       const std::size_t count = count_of(block);
       combine(how, noise.get() + block * kBlock, input_of(input, block, lane), padded(count),
-              lane.symbols.data());
-      out.write(block * kBlock, std::span<const std::int32_t>(lane.symbols).first(count));
+              lane.symbols32());
+      out.write(block * kBlock, std::span<const std::int32_t>(lane.symbols32(), count));
     });
   }
 

@@ -67,10 +67,15 @@ class VectorMechanism : public Mechanism {
   /// What a thread needs for a block.
   struct Lane {
     explicit Lane(const StreamKey& key) : stream(key) {}
+    /// Bytes, in which a mechanism keeps the integers that it needs, up to kBlock of them.
+    std::uint64_t* words64() { return reinterpret_cast<std::uint64_t*>(words.data()); }
+    std::uint32_t* words32() { return reinterpret_cast<std::uint32_t*>(words.data()); }
+    std::int32_t* symbols32() { return reinterpret_cast<std::int32_t*>(symbols.data()); }
+    std::int16_t* symbols16() { return reinterpret_cast<std::int16_t*>(symbols.data()); }
     BlockStream stream;
-    std::array<std::uint64_t, kBlock> words;
-    std::array<float, kBlock> input;
-    std::array<std::int32_t, kBlock> symbols;
+    alignas(64) std::array<std::byte, kBlock * 8> words;
+    alignas(64) std::array<std::byte, kBlock * 4> symbols;
+    alignas(64) std::array<float, kBlock> input;
   };
   using Lanes = std::vector<std::unique_ptr<Lane>>;
   Lanes lanes(const StreamKey& key, unsigned threads) const;

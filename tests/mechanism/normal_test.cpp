@@ -7,6 +7,7 @@
 
 #include "base/sums.h"
 #include "mechanism/sphere.h"
+#include "mechanism/vector_kernels.h"
 #include "mechanism_fixture.h"
 
 namespace sotto {
@@ -186,6 +187,39 @@ TEST(Sums, AreTheSameOnEveryLevelAndOdd) {
       EXPECT_EQ(there.low, expected.low);
       EXPECT_EQ(back.high, -expected.high);
       EXPECT_EQ(back.low, -expected.low);
+    }
+  }
+  set_simd_level(before);
+}
+
+TEST(Sums, KeepWhatPlainAdditionLoses) {
+  // In each lane 1 and then 127 times 2^-53, every one of which rounds away when added alone.
+  std::vector<double> a(4096, 0x1p-53), ones(4096, 1.0);
+  std::fill(a.begin(), a.begin() + kSumLanes, 1.0);
+  EXPECT_EQ(dot(a.data(), ones.data(), 4096).value(), 32.0 * (1.0 + 127.0 * 0x1p-53));
+}
+
+TEST(Lattice, RoundingIsOdd) {
+  const SimdLevel before = simd_level();
+  for (const SimdLevel level : simd_levels()) {
+    set_simd_level(level);
+    // 0.5 and 1.5 make ties; 3.7 is cut off from 8,856 on.
+    for (const float factor : {0.0F, 0.5F, 1.5F, 1.00001F, 0.3F, 3.7F}) {
+      std::vector<std::int16_t> there(65'536), back(65'536);
+      for (int i = 0; i < 65'536; ++i) {
+        there[static_cast<std::size_t>(i)] =
+            static_cast<std::int16_t>(std::max(i - 32'768, -32'767));
+        back[static_cast<std::size_t>(i)] =
+            static_cast<std::int16_t>(-there[static_cast<std::size_t>(i)]);
+      }
+      const auto from = there;
+      rescale(there.data(), there.size(), factor);
+      rescale(back.data(), back.size(), factor);
+      for (std::size_t i = 0; i < there.size(); ++i) {
+        ASSERT_EQ(there[i], -back[i]) << from[i] << " times " << factor;
+        const double real = std::clamp(static_cast<double>(from[i]) * factor, -32767.0, 32767.0);
+        ASSERT_LE(std::abs(there[i] - real), 0.502) << from[i] << " times " << factor;
+      }
     }
   }
   set_simd_level(before);
