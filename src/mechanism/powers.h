@@ -1,0 +1,100 @@
+// Powers of q = e^-a between two integers: fixed point of any precision, rounded outwards.
+//
+// An enclosure holds low <= x 2^bits <= high. Only products, sums and one alternating series are
+// needed, and each is rounded down in `low` and up in `high`, so no error analysis stands behind
+// it: e^-x = T_1 with T_j = 1 - (x / j) T_(j+1), and for 0 <= x <= 1 every T_j lies in [0, 1], from
+// where the evaluation starts at the far end. Larger exponents are squares of smaller ones.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "base/exact.h"
+
+namespace sotto {
+
+template <class Int>
+struct Enclosure {
+  Int low;
+  Int high;
+};
+
+/// Int is an unsigned type of more than twice `bits` + 128 bits, or one that grows.
+template <class Int>
+class Powers {
+ public:
+  /// For exponents below 2^`digits`. The rate a must be positive.
+  Powers(double rate, unsigned bits, unsigned digits) : bits_(bits), one_(Int(1) << bits) {
+    squares_.push_back(exponential(rate));
+    while (squares_.size() < digits) squares_.push_back(square(squares_.back()));
+  }
+
+  unsigned bits() const { return bits_; }
+  const Int& one() const { return one_; }
+  const Enclosure<Int>& q() const { return squares_[0]; }
+
+  Enclosure<Int> power(std::uint64_t exponent) const {
+    Enclosure<Int> result{one_, one_};
+    for (std::size_t j = 0; exponent >> j != 0; ++j) {
+      if ((exponent >> j & 1) != 0) result = times(result, squares_[j]);
+    }
+    return result;
+  }
+
+  Enclosure<Int> times(const Enclosure<Int>& a, const Enclosure<Int>& b) const {
+    return {Int(a.low * b.low) >> bits_, (Int(a.high * b.high) + (one_ - 1)) >> bits_};
+  }
+
+  /// 1 + q + ... + q^(count - 1), by doubling: without the closed form, so that it can be tested.
+  Enclosure<Int> sum(std::uint64_t count) const {
+    Enclosure<Int> total{0, 0};
+    Enclosure<Int> power{one_, one_};  // q^(the number of terms in total)
+    for (int j = std::bit_width(count) - 1; j >= 0; --j) {
+      const Enclosure<Int> more = times(total, power);
+      total = {total.low + more.low, total.high + more.high};
+      power = square(power);
+      if ((count >> j & 1) == 0) continue;
+      total = {total.low + power.low, total.high + power.high};
+      power = times(power, squares_[0]);
+    }
+    return total;
+  }
+
+ private:
+  Enclosure<Int> square(const Enclosure<Int>& a) const { return times(a, a); }
+
+  /// rate * 2^(bits - halvings), rounded down or up.
+  Int argument(double rate, unsigned halvings, bool up) const {
+    int exponent = 0;
+    const double fraction = std::frexp(rate, &exponent);
+    const auto digits = static_cast<std::uint64_t>(std::ldexp(fraction, 53));
+    const int shift = exponent - 53 + static_cast<int>(bits_) - static_cast<int>(halvings);
+    if (shift >= 0) return Int(digits) << static_cast<unsigned>(shift);
+    const auto right = static_cast<unsigned>(-shift);
+    const Int cut = Int(digits) >> right;
+    return up ? Int(cut + 1) : cut;
+  }
+
+  Enclosure<Int> exponential(double rate) const {
+    unsigned halvings = 0;
+    for (double rest = rate; rest > 0.5; rest /= 2.0) ++halvings;
+    const Int low = argument(rate, halvings, false);
+    const Int high = argument(rate, halvings, true);
+    Enclosure<Int> term{0, one_};
+    for (unsigned j = bits_ / 4 + 8; j >= 1; --j) {
+      const Int most = Int((Int(high * term.high) + (one_ - 1)) >> bits_) / j + 1;
+      const Int least = (Int(low * term.low) >> bits_) / j;
+      term = {most < one_ ? Int(one_ - most) : Int(0), one_ - least};
+    }
+    for (; halvings > 0; --halvings) term = square(term);
+    return term;
+  }
+
+  unsigned bits_;
+  Int one_;
+  std::vector<Enclosure<Int>> squares_;  // q^(2^j)
+};
+
+}  // namespace sotto
