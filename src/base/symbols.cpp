@@ -52,11 +52,12 @@ void write_whole(std::byte* out, std::span<const Integer> symbols) {
   }
 }
 
-template <class Integer>
-void write_odd(std::byte* out, std::span<const Integer> symbols, unsigned width) {
+/// The width is known to the compiler: otherwise each symbol is a call of memcpy.
+template <std::size_t kWidth, class Integer>
+void write_odd(std::byte* out, std::span<const Integer> symbols) {
   for (std::size_t i = 0; i < symbols.size(); ++i) {
     const auto wide = static_cast<std::int64_t>(symbols[i]);
-    std::memcpy(out + i * width, &wide, width);
+    std::memcpy(out + i * kWidth, &wide, kWidth);
   }
 }
 
@@ -69,12 +70,18 @@ void write_symbols(std::byte* out, std::span<const Integer> symbols, unsigned bi
       return write_whole<std::int8_t>(out, symbols);
     case 16:
       return write_whole<std::int16_t>(out, symbols);
+    case 24:
+      return write_odd<3>(out, symbols);
     case 32:
       return write_whole<std::int32_t>(out, symbols);
-    case 64:
-      return write_whole<std::int64_t>(out, symbols);
+    case 40:
+      return write_odd<5>(out, symbols);
+    case 48:
+      return write_odd<6>(out, symbols);
+    case 56:
+      return write_odd<7>(out, symbols);
     default:
-      return write_odd(out, symbols, bits / 8);
+      return write_whole<std::int64_t>(out, symbols);
   }
 }
 
