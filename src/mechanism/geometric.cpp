@@ -14,20 +14,23 @@
 // adds 2 w: 4.3 w |ln m| <= 1.5 w. Adding e ln 2 in two parts costs 0.4 w and a last rounding.
 // Altogether below (2 + |ln z|) w, absolute.
 //
-// X = U N + lo, with lo = q^(l+1), hi = q^(u+1) and N = 1 + q - lo - hi. a (l + 1) is rounded once,
-// so lo has a relative error of (y + 4) w, y = -ln lo; absolute that is at most 4.4 w, for
-// y e^-y < 0.37. Two sums and 1 + q give N an absolute error of 4 w + 2 * 4.4 w < 13 w. U / X is at
-// most 2: either N >= 1/2, or 1 - lo <= N < 1/2 and X >= lo > 1/2. So N's error is 26 w of X; U,
-// the product and the sum are rounded, 3 w; lo's own error is at most (lo / X) (y + 4) w
-// <= (5 + |ln X|) w, because lo <= X and s ln(1/s) is at most X ln(1/X) for s <= X < 1/e and 1/e
-// everywhere. The bits of U that are not drawn yet shift X by at most N 2^-65 <= 2^-64. In all,
-// with t = |ln X| / a and two roundings in the product with 1/a,
+// X = U N + lo, with lo = q^(l+1), hi = q^(u+1) and N = 1 + q - lo - hi. Of lo and hi the larger
+// one is an exponential of a product that is rounded once, with a relative error of (y + 4) w for
+// e^-y; the smaller one is the quotient of q^(l+u+2), known to 1 w, and the larger one: (y + 6) w.
+// Absolute, these are at most 4.4 w and 6.4 w, for y e^-y < 0.37. 1 + q and two differences bring 4
+// more: N has an absolute error below 15 w. U / X is at most 2, since either N >= 1/2, or
+// 1 - lo <= N < 1/2 and X >= lo > 1/2. So N's error is 30 w of X; U, the product and the sum are
+// rounded, 3 w; lo's own error is at most (lo / X) (y + 6) w <= (7 + |ln X|) w, because lo <= X and
+// s ln(1/s) is at most X ln(1/X) for s <= X < 1/e, and at most 1/e everywhere. Bits of U that are
+// not drawn yet shift X by at most N 2^-65 <= 2^-64. (Beyond e^-200 lo and hi are replaced by
+// e^-200 or 0, which nothing here can see.) The same holds for X' with hi for lo. In all, with z =
+// min(X, X'), t = |ln z| / a and two roundings in the product with 1/a,
 //
-//   |t computed - t| <= ((36 + a t) w + 2^-64 / z + a t w) / a + 3 w t,  if z >= 2^-50,
+//   |t computed - t| <= ((42 + a t) w + 2^-64 / z + a t w) / a + 3 w t,  if z >= 2^-50,
 //
-// and the code takes 40 for 36, 6 w t for the terms with t, and a little more than 2^-64: the rest
+// and the code takes 48 for 42, 6 w t for the terms with t, and a little more than 2^-64: the rest
 // covers second-order terms and the roundings of the test itself. Where nothing is cut, lo and hi
-// are zero, N has a relative error of 2 w, and 36 becomes 7.
+// are zero, N has a relative error of 2 w, and 42 becomes 7; the code takes 9.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mechanism/geometric.cpp"
 #include "base/simd_targets.h"
@@ -130,10 +133,13 @@ HWY_INLINE hn::Vec<D> symbols_of(D f64, const GeometricKernel& k, const float* w
   const auto complement = unit(f64, hn::Not(word0), hn::Not(word1));
   hn::Vec<D> x, mirrored;
   if constexpr (kCut) {
-    const auto beyond = hn::Set(f64, k.bound + 1.0);
-    const auto rate = hn::Set(f64, k.rate);
-    const auto below = exponential(f64, hn::Mul(rate, hn::Add(beyond, input)));
-    const auto above = exponential(f64, hn::Mul(rate, hn::Sub(beyond, input)));
+    // The term of the nearer end; the other one from their product, q^(l+1) q^(u+1).
+    const auto steps_out = hn::Sub(hn::Set(f64, k.bound + 1.0), hn::Abs(input));
+    const auto near = exponential(f64, hn::Mul(hn::Set(f64, k.rate), steps_out));
+    const auto far = hn::Div(hn::Set(f64, k.both_ends), near);
+    const auto left = hn::Lt(input, hn::Zero(f64));
+    const auto below = hn::IfThenElse(left, near, far);
+    const auto above = hn::IfThenElse(left, far, near);
     const auto length = hn::Sub(hn::Sub(hn::Set(f64, k.one_plus_q), below), above);
     x = hn::MulAdd(u, length, below);
     mirrored = hn::MulAdd(complement, length, above);
@@ -248,7 +254,8 @@ HWY_AFTER_NAMESPACE();
 namespace sotto {
 namespace {
 
-GeometricKernel kernel_of(const DecimalGrid& grid, const GeometricLaw& law, double q) {
+GeometricKernel kernel_of(const DecimalGrid& grid, const GeometricLaw& law,
+                          const ExactGeometric& exact) {
   constexpr double kRounding = 0x1p-53;
   GeometricKernel kernel{};
   kernel.power = grid.power;
@@ -257,8 +264,11 @@ GeometricKernel kernel_of(const DecimalGrid& grid, const GeometricLaw& law, doub
   kernel.bound = static_cast<double>(law.bound);
   kernel.rate = law.rate;
   kernel.inverse_rate = 1.0 / law.rate;
-  kernel.one_plus_q = 1.0 + q;
-  kernel.fixed = (law.cut ? 40.0 : 9.0) * kRounding * kernel.inverse_rate;
+  kernel.one_plus_q = 1.0 + exact.power(1);
+  const double both = 2.0 * kernel.bound + 2.0;
+  kernel.both_ends =
+      law.cut && law.rate * both < 200.0 ? exact.power(static_cast<std::uint64_t>(both)) : 0.0;
+  kernel.fixed = (law.cut ? 48.0 : 9.0) * kRounding * kernel.inverse_rate;
   kernel.relative = 6.0 * kRounding;
   kernel.unit = 1.01 * 0x1p-64 * kernel.inverse_rate;
   kernel.cut = law.cut;
@@ -309,11 +319,7 @@ Result<DecimalGrid> DecimalGrid::checked(std::string_view mechanism, const Range
 }
 
 GeometricChannel::GeometricChannel(const DecimalGrid& grid, const GeometricLaw& law)
-    : grid_(grid),
-      law_(law),
-      exact_(law),
-      one_q_(exact_.q()),
-      kernel_(kernel_of(grid, law, one_q_)) {}
+    : grid_(grid), law_(law), exact_(law), kernel_(kernel_of(grid, law, exact_)) {}
 
 WorstCase GeometricChannel::worst_case() const {
   WorstCase worst;

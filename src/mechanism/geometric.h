@@ -72,20 +72,18 @@ class ExactGeometric {
   Symbol draw(std::int64_t input, const UnitBits& bits) const;
   /// Adds up all probabilities for this input, without the closed form of their sum.
   bool sums_to_one(std::int64_t input) const;
-  /// q, to the nearest double or its neighbour.
-  double q() const;
+  /// q^exponent to a relative error of 2^-53, for an exponent below 2^53 and a result above 2^-300.
+  double power(std::uint64_t exponent) const;
 
  private:
-  /// No allocation: the first step, which decides almost always, works in 192 bits.
-  using Fixed = boost::multiprecision::number<boost::multiprecision::cpp_int_backend<
-      512, 512, boost::multiprecision::unsigned_magnitude, boost::multiprecision::unchecked, void>>;
   template <class Int>
   std::optional<Symbol> decide(const Powers<Int>& powers, std::int64_t input, const Int& digits,
                                unsigned count) const;
 
   GeometricLaw law_;
-  unsigned digits_;  // of the largest exponent
-  Powers<Fixed> powers_;
+  unsigned digits_;                // of the largest exponent
+  Powers<DoubleWord> first_;       // for the first 64 bits of U, which decide almost always
+  Powers<exact::Integer> second_;  // for 128
 };
 
 /// What the fast way needs.
@@ -93,6 +91,7 @@ struct GeometricKernel {
   double power, centre, reach, bound;  // of the grid, and B
   double rate, inverse_rate;
   double one_plus_q;
+  double both_ends;  // q^(2B + 2)
   // |t computed - t| <= fixed + relative t + unit / z, with z = min(X, X') (see geometric.cpp).
   double fixed, relative, unit;
   bool cut;
@@ -128,7 +127,6 @@ class GeometricChannel : public Channel {
   }
   const DecimalGrid& grid() const { return grid_; }
   const GeometricLaw& law() const { return law_; }
-  double q() const { return one_q_; }
 
  private:
   template <class Integer>
@@ -137,7 +135,6 @@ class GeometricChannel : public Channel {
   DecimalGrid grid_;
   GeometricLaw law_;
   ExactGeometric exact_;
-  double one_q_;
   GeometricKernel kernel_;
 };
 

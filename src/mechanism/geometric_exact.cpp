@@ -15,12 +15,12 @@ namespace {
 
 constexpr unsigned kGuard = 128;
 
-/// ln of a positive integer, to some 2^-50 absolute for every size that occurs.
-template <class Int>
-double log_of(const Int& value) {
+/// ln of a positive integer, to a relative error of some 2^-50.
+double log_of(DoubleWord value) { return std::log(static_cast<double>(value)); }
+double log_of(const exact::Integer& value) {
   const auto top = static_cast<unsigned>(msb(value));
   const unsigned cut = top > 62 ? top - 62 : 0;
-  return std::log(static_cast<double>(static_cast<std::uint64_t>(Int(value >> cut)))) +
+  return std::log(static_cast<double>(static_cast<std::uint64_t>(value >> cut))) +
          cut * 0.6931471805599453;
 }
 
@@ -44,10 +44,13 @@ ExactGeometric::ExactGeometric(const GeometricLaw& law)
     : law_(law),
       digits_(static_cast<unsigned>(
           std::bit_width(static_cast<std::uint64_t>(law.bound + law.reach) + 1))),
-      powers_(law.rate, 64 + kGuard, digits_) {}
+      first_(law.rate, 120, digits_),
+      second_(law.rate, 128 + kGuard, digits_) {}
 
-double ExactGeometric::q() const {
-  return std::ldexp(powers_.q().low.convert_to<double>(), -static_cast<int>(powers_.bits()));
+double ExactGeometric::power(std::uint64_t exponent) const {
+  const Powers<exact::Integer> powers(law_.rate, 512,
+                                      static_cast<unsigned>(std::bit_width(exponent)));
+  return std::ldexp(powers.power(exponent).low.convert_to<double>(), -512);
 }
 
 /// `digits` are the first `count` bits of U.
@@ -67,9 +70,8 @@ std::optional<Symbol> ExactGeometric::decide(const Powers<Int>& powers, std::int
   }
   const Pair length{one + q.low - below.high - above.high, one + q.high - below.low - above.low};
   const auto placed = [&](const Int& u, const Pair& start) -> Pair {
-    const Int full = (Int(1) << count) - 1;
-    return {(Int(u * length.low) >> count) + start.low,
-            ((Int((u + 1) * length.high) + full) >> count) + start.high};
+    return {scaled(u, length.low, count) + start.low,
+            scaled_up(Int(u + 1), length.high, count) + start.high};
   };
   Pair x = placed(digits, below);
   const bool lower = x.low + x.high <= one + q.low;
@@ -97,9 +99,11 @@ std::optional<Symbol> ExactGeometric::decide(const Powers<Int>& powers, std::int
 }
 
 Symbol ExactGeometric::draw(std::int64_t input, const UnitBits& bits) const {
-  if (const auto symbol = decide<Fixed>(powers_, input, Fixed(bits.first), 64)) return *symbol;
+  if (const auto symbol = decide<DoubleWord>(first_, input, bits.first, 64)) return *symbol;
   exact::Integer digits = bits.first;
-  for (unsigned words = 2;; words *= 2) {
+  digits = digits << 64 | bits.next();
+  if (const auto symbol = decide<exact::Integer>(second_, input, digits, 128)) return *symbol;
+  for (unsigned words = 4;; words *= 2) {
     for (unsigned word = words / 2; word < words; ++word) digits = digits << 64 | bits.next();
     const Powers<exact::Integer> powers(law_.rate, 64 * words + kGuard, digits_);
     if (const auto symbol = decide<exact::Integer>(powers, input, digits, 64 * words)) {

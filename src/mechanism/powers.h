@@ -15,13 +15,37 @@
 
 namespace sotto {
 
+/// Two machine words: what almost every decision needs.
+__extension__ using DoubleWord = unsigned __int128;
+
+/// a b / 2^shift, rounded down; shift is in (0, 128) and the result must fit.
+inline DoubleWord scaled(DoubleWord a, DoubleWord b, unsigned shift) {
+  const auto low = [](DoubleWord x) -> DoubleWord { return static_cast<std::uint64_t>(x); };
+  const DoubleWord low_low = low(a) * low(b);
+  const DoubleWord low_high = low(a) * (b >> 64);
+  const DoubleWord high_low = (a >> 64) * low(b);
+  const DoubleWord middle = low(low_high) + low(high_low) + (low_low >> 64);
+  const DoubleWord upper =
+      (a >> 64) * (b >> 64) + (low_high >> 64) + (high_low >> 64) + (middle >> 64);
+  const DoubleWord lower = middle << 64 | low(low_low);
+  return upper << (128 - shift) | lower >> shift;
+}
+inline exact::Integer scaled(const exact::Integer& a, const exact::Integer& b, unsigned shift) {
+  return exact::Integer(a * b) >> shift;
+}
+/// An integer that is not below a b / 2^shift.
+template <class Int>
+Int scaled_up(const Int& a, const Int& b, unsigned shift) {
+  return scaled(a, b, shift) + 1;
+}
+
 template <class Int>
 struct Enclosure {
   Int low;
   Int high;
 };
 
-/// Int is an unsigned type of more than twice `bits` + 128 bits, or one that grows.
+/// Int is DoubleWord, with at most 120 bits, or exact::Integer.
 template <class Int>
 class Powers {
  public:
@@ -38,13 +62,24 @@ class Powers {
   Enclosure<Int> power(std::uint64_t exponent) const {
     Enclosure<Int> result{one_, one_};
     for (std::size_t j = 0; exponent >> j != 0; ++j) {
-      if ((exponent >> j & 1) != 0) result = times(result, squares_[j]);
+      if ((exponent >> j & 1) != 0) result = product(result, squares_[j]);
     }
     return result;
   }
 
+  /// Of numbers up to one, with one multiplication if it can be: with widths f and g of the
+  /// factors, (a + f)(b + g) <= a b + f + g + f g, and f g is below one unit if f and g are below
+  /// 2^(bits / 2) units.
+  Enclosure<Int> product(const Enclosure<Int>& a, const Enclosure<Int>& b) const {
+    const Int f = a.high - a.low;
+    const Int g = b.high - b.low;
+    if (Int(f | g) >> (bits_ / 2) != 0) return times(a, b);
+    const Int low = scaled(a.low, b.low, bits_);
+    return {low, low + f + g + 2};
+  }
+
   Enclosure<Int> times(const Enclosure<Int>& a, const Enclosure<Int>& b) const {
-    return {Int(a.low * b.low) >> bits_, (Int(a.high * b.high) + (one_ - 1)) >> bits_};
+    return {scaled(a.low, b.low, bits_), scaled_up(a.high, b.high, bits_)};
   }
 
   /// 1 + q + ... + q^(count - 1), by doubling: without the closed form, so that it can be tested.
@@ -84,8 +119,8 @@ class Powers {
     const Int high = argument(rate, halvings, true);
     Enclosure<Int> term{0, one_};
     for (unsigned j = bits_ / 4 + 8; j >= 1; --j) {
-      const Int most = Int((Int(high * term.high) + (one_ - 1)) >> bits_) / j + 1;
-      const Int least = (Int(low * term.low) >> bits_) / j;
+      const Int most = scaled_up(high, term.high, bits_) / j + 1;
+      const Int least = scaled(low, term.low, bits_) / j;
       term = {most < one_ ? Int(one_ - most) : Int(0), one_ - least};
     }
     for (; halvings > 0; --halvings) term = square(term);
