@@ -87,12 +87,10 @@ constexpr ParameterInfo kParameters[] = {
     kPrecision,
 };
 
-double steps_of(const DecimalGrid& grid) { return std::max(1.0, 2.0 * grid.reach); }
-
 /// e^(-rate |v - y|): the greatest double with rate D <= epsilon, or alpha / 2.
 double rate_of(const DecimalGrid& grid, const Parameters& parameters) {
   if (has(parameters, "alpha")) return get(parameters, "alpha") / 2.0;
-  return exact::divide_down(get(parameters, "epsilon"), steps_of(grid));
+  return exact::divide_down(get(parameters, "epsilon"), grid.steps());
 }
 
 Result<std::shared_ptr<const Channel>> make_channel(const Range& range,

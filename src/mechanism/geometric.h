@@ -48,6 +48,8 @@ struct DecimalGrid {
     const double inside = std::min(std::max(steps, -reach), reach);
     return std::ceil(inside - 0.5);
   }
+  /// From end to end; one, if there is a single index: then nothing is to be hidden.
+  double steps() const { return std::max(1.0, 2.0 * reach); }
   double value(double i) const { return (centre + i) / power; }
 };
 

@@ -136,7 +136,7 @@ bool ExactGeometric::sums_to_one(std::int64_t input) const {
              total.high + beyond_below.high + beyond_above.high};
   }
   const bool meet = total.low <= whole.high && whole.low <= total.high;
-  return meet && whole.low > 0 && (total.high - total.low) << 64 <= whole.low;
+  return meet && whole.low > 0 && ((total.high - total.low) << 64) <= whole.low;
 }
 
 }  // namespace sotto

@@ -23,18 +23,16 @@ namespace {
 /// e^-kTails is what may lie beyond the bound.
 constexpr double kTails = 80.0;
 
-double steps_of(const DecimalGrid& grid) { return std::max(1.0, 2.0 * grid.reach); }
-
 /// R + 80 / a, before a is known exactly.
 double bound_of(const DecimalGrid& grid, double epsilon) {
-  return grid.reach + std::ceil(kTails * steps_of(grid) / epsilon * (1.0 + 0x1p-40));
+  return grid.reach + std::ceil(kTails * grid.steps() / epsilon * (1.0 + 0x1p-40));
 }
 
 class LaplaceChannel final : public GeometricChannel {
  public:
   LaplaceChannel(const DecimalGrid& grid, double epsilon)
       : GeometricChannel(grid,
-                         GeometricLaw{.rate = exact::divide_down(epsilon, steps_of(grid)),
+                         GeometricLaw{.rate = exact::divide_down(epsilon, grid.steps()),
                                       .reach = static_cast<std::int64_t>(grid.reach),
                                       .bound = static_cast<std::int64_t>(bound_of(grid, epsilon)),
                                       .cut = false}) {}
@@ -69,7 +67,7 @@ Result<std::shared_ptr<const Channel>> make_channel(const Range& range,
       --valid;
     }
     const DecimalGrid coarsest = DecimalGrid::of(range, 0);
-    const double least = kTails * steps_of(coarsest) / (DecimalGrid::kMost - coarsest.reach - 1.0);
+    const double least = kTails * coarsest.steps() / (DecimalGrid::kMost - coarsest.reach - 1.0);
     return fail(ErrorKind::kUsage,
                 "laplace: at epsilon " + short_number(epsilon) + " and precision " +
                     std::to_string(precision) + " the noise needs more than 2^50 grid steps; " +

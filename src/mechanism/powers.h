@@ -113,8 +113,8 @@ class Powers {
   }
 
   Enclosure<Int> exponential(double rate) const {
-    unsigned halvings = 0;
-    for (double rest = rate; rest > 0.5; rest /= 2.0) ++halvings;
+    // So many that the rest is below one half.
+    unsigned halvings = rate < 0.5 ? 0 : static_cast<unsigned>(std::ilogb(rate) + 2);
     const Int low = argument(rate, halvings, false);
     const Int high = argument(rate, halvings, true);
     Enclosure<Int> term{0, one_};
