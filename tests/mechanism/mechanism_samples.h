@@ -74,6 +74,13 @@ inline std::vector<Sample> samples() {
        "srr of 75 groups at precision 7"},
       {"grr", {{"epsilon", 8.0}, {"precision", 3}}, {0.02, 0.075}},
       {"grr", {{"epsilon", 1.0}, {"precision", 8}}, {0.0, 1.0}, "grr at precision 8"},
+      {"em", {{"epsilon", 2.0}, {"precision", 1.0}}, {0.02, 0.75}},
+      {"em", {{"alpha", 4.305e-7}, {"precision", 10.0}}, {0.0, 1.0}, "em with 10 decimals"},
+      // A fifth of its weights leave the fast way.
+      {"em", {{"epsilon", 0.1}, {"precision", 12.0}}, {0.0, 1.0}, "em with 12 decimals"},
+      {"laplace", {{"epsilon", 1.0}, {"precision", 1.0}}, {0.02, 0.75}},
+      {"laplace", {{"epsilon", 5.0}}, {0.02, 0.075}, "laplace at 5"},
+      {"laplace", {{"epsilon", 0.5}, {"precision", 10.0}}, {0.0, 1.0}, "laplace with 10 decimals"},
   };
 }
 
