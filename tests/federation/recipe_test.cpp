@@ -7,6 +7,8 @@
 
 #include "sotto/mechanism.h"
 
+#include "sotto/mechanism.h"
+
 namespace sotto {
 namespace {
 
