@@ -7,8 +7,6 @@
 
 #include "sotto/mechanism.h"
 
-#include "sotto/mechanism.h"
-
 namespace sotto {
 namespace {
 
