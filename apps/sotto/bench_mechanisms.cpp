@@ -24,7 +24,7 @@ constexpr Range kStandardRange{0.0, 0.075};
 /// Given to every mechanism that takes the parameter of this name.
 const Parameters& standard() {
   static const Parameters all = {
-      {"epsilon", 5.0}, {"precision", 4.0}, {"norm", 1.0}, {"delta", 1e-5}, {"coefficient", 10.0}};
+      {"epsilon", 5.0}, {"precision", 4.0}, {"norm", 1.0}, {"delta", 1e-3}, {"coefficient", 10.0}};
   return all;
 }
 

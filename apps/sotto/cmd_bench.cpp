@@ -75,8 +75,15 @@ Result<int> bench_mechanisms_command(const MechanismsArguments& arguments) {
   for (const MechanismBench& bench : benches) {
     for (const std::size_t weights : sizes) {
       progress.update(done++, total, bench.label);
-      SOTTO_TRY(const MechanismBenchResult result,
-                bench_mechanism(bench, weights, arguments.seconds));
+      const auto measured = bench_mechanism(bench, weights, arguments.seconds);
+      if (!measured) {
+        // One that does not exist at this size must not cost the measurements of all others.
+        progress.clear();
+        fmt::print(stderr, "sotto: left out at {} weights: {}\n", with_commas(weights),
+                   measured.error().message);
+        continue;
+      }
+      const MechanismBenchResult& result = *measured;
       table.add({bench.label, with_commas(weights), fmt::format("{:.2f}", result.ns_per_weight),
                  fmt::format("{:.2f}", result.floor_ns), fmt::format("{:.2f}", result.ratio()),
                  fmt::format("{:.3g}", result.random_bytes_per_weight), bar_text(result)});
@@ -84,6 +91,7 @@ Result<int> bench_mechanisms_command(const MechanismsArguments& arguments) {
     }
   }
   progress.clear();
+  if (results.empty()) return fail(ErrorKind::kUsage, "bench mechanisms: nothing was measured");
   if (arguments.json) {
     fmt::print("{}\n", results.dump(2));
   } else {

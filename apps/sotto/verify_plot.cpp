@@ -17,53 +17,74 @@ namespace {
 constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kStems = 64;       // up to so many outputs each has a stroke of its own
 constexpr std::size_t kMostEach = 2001;  // up to so many each has a step
-constexpr std::size_t kSampled = 800;    // beyond: so many are looked at
+constexpr std::size_t kSampled = 400;    // beyond: so many of each input's are looked at
 constexpr std::size_t kDraws = 20'000;   // of a vector
 constexpr std::size_t kBins = 100;
 constexpr std::size_t kMostBars = 64;
 
 std::string series_name(double input) { return "input " + short_number(input); }
 
-/// The outputs to look at: all within six deviations of the chosen inputs, thinned where they are
-/// many.
+/// Where an input's outputs lie: all but a negligible share, six deviations to either side.
+struct Window {
+  double low;
+  double high;
+};
+
+/// The outputs to look at: all in sight, or some of them where they are many.
 struct Chosen {
   std::vector<Symbol> symbols;
   bool density = false;
 };
 
-Chosen choose_symbols(const Mechanism& mechanism, double low, double high) {
-  // Decoding is affine: symbols of the decoded interval by the two ends of the alphabet.
+/// The symbols whose decoded values lie in a window. Decoding is affine.
+std::pair<Symbol, Symbol> symbols_of(const Mechanism& mechanism, const Window& window) {
   const Symbol first = mechanism.smallest_symbol();
   const Symbol last = mechanism.largest_symbol();
   const double at_first = decoded(mechanism, first);
-  const double scale = first == last ? 1.0
-                                     : (decoded(mechanism, last) - at_first) /
-                                           (static_cast<double>(last) - static_cast<double>(first));
+  const double count = static_cast<double>(last) - static_cast<double>(first);
+  const double scale = first == last ? 1.0 : (decoded(mechanism, last) - at_first) / count;
   const auto symbol_at = [&](double value) {
-    const double place = static_cast<double>(first) + (value - at_first) / scale;
-    return static_cast<Symbol>(
-        std::llround(std::clamp(place, static_cast<double>(first), static_cast<double>(last))));
+    const double steps = std::clamp((value - at_first) / scale, 0.0, count);
+    return std::clamp(first + static_cast<Symbol>(std::llround(steps)), first, last);
   };
-  const Symbol from = std::min(symbol_at(low), symbol_at(high));
-  const Symbol to = std::max(symbol_at(low), symbol_at(high));
-  std::vector<Symbol> inside = mechanism.alphabet(0);
+  const Symbol a = symbol_at(window.low);
+  const Symbol b = symbol_at(window.high);
+  return {std::min(a, b), std::max(a, b)};
+}
+
+Chosen choose_symbols(const Mechanism& mechanism, const std::vector<Window>& windows) {
+  Window all = windows.front();
+  for (const Window& window : windows) {
+    all = {std::min(all.low, window.low), std::max(all.high, window.high)};
+  }
+  std::vector<Symbol> listed = mechanism.alphabet(0);
+  if (!listed.empty()) {
+    const auto [from, to] = symbols_of(mechanism, all);
+    std::erase_if(listed, [from = from, to = to](Symbol s) { return s < from || s > to; });
+    if (listed.size() <= kMostEach) return {std::move(listed), false};
+  }
+  // Evenly over everything, and evenly over each window, where a narrow peak would be missed.
   Chosen chosen;
-  if (!inside.empty()) {
-    std::erase_if(inside, [from, to](Symbol s) { return s < from || s > to; });
-    if (inside.size() <= kMostEach) return {std::move(inside), false};
-    for (std::size_t i = 0; i < kSampled; ++i) {
-      chosen.symbols.push_back(inside[i * (inside.size() - 1) / (kSampled - 1)]);
-    }
-  } else {
+  chosen.density = true;
+  std::vector<Window> parts = windows;
+  parts.push_back(all);
+  for (const Window& part : parts) {
+    const auto [from, to] = symbols_of(mechanism, part);
     const double width = static_cast<double>(to) - static_cast<double>(from);
     for (std::size_t i = 0; i < kSampled; ++i) {
       const double share = static_cast<double>(i) / static_cast<double>(kSampled - 1);
       const Symbol symbol = from + static_cast<Symbol>(std::floor(share * width));
-      if (chosen.symbols.empty() || symbol > chosen.symbols.back())
+      if (listed.empty()) {
         chosen.symbols.push_back(symbol);
+      } else if (const auto it = std::lower_bound(listed.begin(), listed.end(), symbol);
+                 it != listed.end()) {
+        chosen.symbols.push_back(*it);
+      }
     }
   }
-  chosen.density = true;
+  std::sort(chosen.symbols.begin(), chosen.symbols.end());
+  const auto end = std::unique(chosen.symbols.begin(), chosen.symbols.end());
+  chosen.symbols.erase(end, chosen.symbols.end());
   return chosen;
 }
 
@@ -104,15 +125,13 @@ Series steps(const Mechanism& mechanism, const Chosen& chosen, double input) {
 LineChart value_chart(const Verification& v, const std::vector<double>& at) {
   const Mechanism& mechanism = *v.mechanism;
   const auto [input_low, input_high] = input_interval(v);
-  double low = std::numeric_limits<double>::infinity();
-  double high = -low;
+  std::vector<Window> windows;
   bool certain = true;
   for (const double input : at) {
     const auto weight = static_cast<float>(input);
     const Moments moments = mechanism.moments({&weight, 1}, 0);
     const double reach = 6.0 * std::sqrt(moments.variance);
-    low = std::min(low, moments.mean - reach);
-    high = std::max(high, moments.mean + reach);
+    windows.push_back({moments.mean - reach, moments.mean + reach});
     certain = certain && moments.variance == 0.0;
   }
   LineChart chart;
@@ -124,7 +143,7 @@ LineChart value_chart(const Verification& v, const std::vector<double>& at) {
     }
     return chart;
   }
-  const Chosen chosen = choose_symbols(mechanism, low, high);
+  const Chosen chosen = choose_symbols(mechanism, windows);
   if (chosen.density) chart.y_label = "probability density";
   const double width = input_high - input_low;
   for (std::size_t i = 0; i < at.size(); ++i) {
@@ -186,7 +205,11 @@ LineChart vector_chart(const Verification& v, const std::vector<double>& at) {
   LineChart chart;
   chart.x_label = "first coordinate of the decoded output";
   chart.y_label = "share of " + with_commas(draws) + " draws";
-  const double width = high > low ? (high - low) / static_cast<double>(kBins) : 1.0;
+  // Bins are whole numbers of lattice steps wide, otherwise some would hold more steps than others.
+  const double step = std::abs(decoded(mechanism, 1) - decoded(mechanism, 0));
+  const double steps_a_bin = std::ceil((high - low) / step / static_cast<double>(kBins - 1));
+  const double width = std::max(1.0, steps_a_bin) * step;
+  low -= step / 2.0;
   for (std::size_t i = 0; i < at.size(); ++i) {
     std::vector<double> shares(kBins, 0.0);
     for (const double value : drawn[i]) {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sotto/mechanism.h"
+
 namespace sotto {
 namespace {
 
@@ -92,6 +94,26 @@ TEST(Recipe, PrivacyKeysBelongToTheMechanism) {
                {"r.toml:6: privacy.epsilon", "\"none\" takes no 'epsilon'"});
   expect_parts(error_of(std::string(kSmall) + "[privacy]\nradius = 1\n"),
                {"r.toml:6: privacy.radius", "\"none\" has no range"});
+}
+
+TEST(Recipe, EveryMechanismForWeightsCanBeChosenAndNoOther) {
+  for (const MechanismInfo& info : mechanisms()) {
+    std::string text =
+        std::string(kSmall) + "[privacy]\nmechanism = \"" + std::string(info.name) + "\"\n";
+    if (info.kind == MechanismKind::kBits) {
+      expect_parts(error_of(text), {"r.toml:6: privacy.mechanism", "not weights"});
+      continue;
+    }
+    for (const ParameterInfo& parameter : info.parameters) {
+      if (!parameter.required && !parameter.preset) continue;
+      const double value = parameter.preset.value_or(parameter.high);
+      text += std::string(parameter.name) + " = " + nlohmann::json(value).dump() + '\n';
+    }
+    const auto recipe = parse_recipe(text, "r.toml");
+    ASSERT_TRUE(recipe) << recipe.error().message;
+    EXPECT_EQ(recipe->privacy.mechanism, info.name);
+    expect_parts(error_of(text + "grops = 1\n"), {"unknown key 'privacy.grops'"});
+  }
 }
 
 TEST(Recipe, AMechanismFromTheCommandLineLeavesOutTheFilesKeys) {
