@@ -42,7 +42,7 @@ struct ArmSums {
 
 class EmChannel final : public GeometricChannel {
  public:
-  EmChannel(const DecimalGrid& grid, double rate)
+  EmChannel(const WideGrid& grid, double rate)
       : GeometricChannel(grid, GeometricLaw{.rate = rate,
                                             .reach = static_cast<std::int64_t>(grid.reach),
                                             .bound = static_cast<std::int64_t>(grid.reach),
@@ -88,15 +88,15 @@ constexpr ParameterInfo kParameters[] = {
 };
 
 /// e^(-rate |v - y|): the greatest double with rate D <= epsilon, or alpha / 2.
-double rate_of(const DecimalGrid& grid, const Parameters& parameters) {
+double rate_of(const WideGrid& grid, const Parameters& parameters) {
   if (has(parameters, "alpha")) return get(parameters, "alpha") / 2.0;
   return exact::divide_down(get(parameters, "epsilon"), grid.steps());
 }
 
 Result<std::shared_ptr<const Channel>> make_channel(const Range& range,
                                                     const Parameters& parameters) {
-  SOTTO_TRY(const DecimalGrid grid,
-            DecimalGrid::checked("em", range, static_cast<int>(get(parameters, "precision"))));
+  SOTTO_TRY(const WideGrid grid,
+            WideGrid::checked("em", range, static_cast<int>(get(parameters, "precision"))));
   return std::make_shared<EmChannel>(grid, rate_of(grid, parameters));
 }
 
@@ -111,7 +111,7 @@ Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& paramet
   double claimed = 0.0;
   double alpha = 0.0;
   for (const Range& range : domain.ranges) {
-    const DecimalGrid grid = DecimalGrid::of(range, static_cast<int>(get(parameters, "precision")));
+    const WideGrid grid = WideGrid::of(range, static_cast<int>(get(parameters, "precision")));
     alpha = std::max(alpha, 2.0 * rate_of(grid, parameters));
     claimed =
         std::max(claimed, has(parameters, "epsilon")

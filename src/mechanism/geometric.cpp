@@ -44,7 +44,7 @@
 namespace sotto {
 /// Stands in a block for a symbol that is open: -2^31 or -2^51. No law reaches either.
 template <class Integer>
-constexpr double kOpen = sizeof(Integer) == 4 ? -0x1p31 : -0x1p51;
+constexpr double kGeometricOpen = sizeof(Integer) == 4 ? -0x1p31 : -0x1p51;
 /// Added to an integer of less than 2^51, it leaves that in the low bits of the double.
 constexpr double kShift = 0x1.8p52;
 }  // namespace sotto
@@ -121,7 +121,7 @@ HWY_INLINE hn::Vec<D> symbols_of(D f64, const GeometricKernel& k, const float* w
   const hn::Rebind<float, D> f32;
   const hn::Rebind<std::uint32_t, D> u32;
   const auto one = hn::Set(f64, 1.0);
-  // The index as DecimalGrid has it: a product and a difference, each rounded.
+  // The index as WideGrid has it: a product and a difference, each rounded.
   const auto weight = hn::PromoteTo(f64, hn::LoadU(f32, weights));
   const auto steps = hn::Sub(hn::Mul(weight, hn::Set(f64, k.power)), hn::Set(f64, k.centre));
   const auto inside = hn::Min(hn::Max(steps, hn::Set(f64, -k.reach)), hn::Set(f64, k.reach));
@@ -188,7 +188,8 @@ HWY_INLINE std::size_t all_symbols(D f64, const GeometricKernel& k, const float*
   std::size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     store(f64,
-          symbols_of<kCut>(f64, k, weights + i, words + i, words + count + i, kOpen<Integer>, any),
+          symbols_of<kCut>(f64, k, weights + i, words + i, words + count + i,
+                           kGeometricOpen<Integer>, any),
           out + i);
   }
   open = !hn::AllFalse(f64, any);
@@ -218,8 +219,8 @@ std::int64_t geometric_one(const GeometricKernel& k, float weight, std::uint32_t
   const hn::CappedTag<double, 1> f64;
   auto any = hn::FirstN(f64, 0);
   const auto symbol =
-      k.cut ? symbols_of<true>(f64, k, &weight, &high, &low, kOpen<std::int64_t>, any)
-            : symbols_of<false>(f64, k, &weight, &high, &low, kOpen<std::int64_t>, any);
+      k.cut ? symbols_of<true>(f64, k, &weight, &high, &low, kGeometricOpen<std::int64_t>, any)
+            : symbols_of<false>(f64, k, &weight, &high, &low, kGeometricOpen<std::int64_t>, any);
   return static_cast<std::int64_t>(hn::GetLane(symbol));
 }
 
@@ -254,7 +255,7 @@ HWY_AFTER_NAMESPACE();
 namespace sotto {
 namespace {
 
-GeometricKernel kernel_of(const DecimalGrid& grid, const GeometricLaw& law,
+GeometricKernel kernel_of(const WideGrid& grid, const GeometricLaw& law,
                           const ExactGeometric& exact) {
   constexpr double kRounding = 0x1p-53;
   GeometricKernel kernel{};
@@ -295,16 +296,15 @@ void fast_logarithms(std::span<const double> z, std::span<double> out) {
   in_vectors(z, out, SOTTO_SIMD_CALL(logarithms_of));
 }
 
-DecimalGrid DecimalGrid::of(const Range& range, int precision) {
+WideGrid WideGrid::of(const Range& range, int precision) {
   double power = 1.0;
   for (int i = 0; i < precision; ++i) power *= 10.0;  // exact: 10^15 is below 2^53
   return {power, std::round(range.centre * power), std::round(range.radius * power)};
 }
 
-Result<DecimalGrid> DecimalGrid::checked(std::string_view mechanism, const Range& range,
-                                         int precision) {
+Result<WideGrid> WideGrid::checked(std::string_view mechanism, const Range& range, int precision) {
   const auto fits = [&range](int p) {
-    const DecimalGrid grid = of(range, p);
+    const WideGrid grid = of(range, p);
     return std::abs(grid.centre) + grid.reach <= kMost;
   };
   if (fits(precision)) return of(range, precision);
@@ -318,7 +318,7 @@ Result<DecimalGrid> DecimalGrid::checked(std::string_view mechanism, const Range
                               : "ranges within 2^50 of zero"));
 }
 
-GeometricChannel::GeometricChannel(const DecimalGrid& grid, const GeometricLaw& law)
+GeometricChannel::GeometricChannel(const WideGrid& grid, const GeometricLaw& law)
     : grid_(grid), law_(law), exact_(law), kernel_(kernel_of(grid, law, exact_)) {}
 
 WorstCase GeometricChannel::worst_case() const {
@@ -338,7 +338,7 @@ Symbol GeometricChannel::draw_exactly(float weight, Words words, MoreBits& more)
 std::optional<Symbol> GeometricChannel::draw_fast(float weight, Words words) const {
   const std::int64_t symbol =
       HWY_STATIC_DISPATCH(geometric_one)(kernel_, weight, words[0], words[1]);
-  if (symbol == static_cast<std::int64_t>(kOpen<std::int64_t>)) return {};
+  if (symbol == static_cast<std::int64_t>(kGeometricOpen<std::int64_t>)) return {};
   return symbol;
 }
 
@@ -362,7 +362,7 @@ void GeometricChannel::draw_all(const BlockDraw& block, Integer* out) const {
     }
   }
   for (std::size_t i = 0; open && i < done; ++i) {
-    if (out[i] != static_cast<Integer>(kOpen<Integer>)) continue;
+    if (out[i] != static_cast<Integer>(kGeometricOpen<Integer>)) continue;
     MoreBits more = block.more(i);
     out[i] = static_cast<Integer>(draw_exactly(block.weights[i], block.words_of(i), more));
   }

@@ -30,17 +30,18 @@
 
 namespace sotto {
 
+/// A decimal grid that may have far more than 2^32 values.
 /// Index i in [-reach, reach] is the value (centre + i) / power, with power = 10^precision.
-struct DecimalGrid {
+struct WideGrid {
   double power = 1.0;
   double centre = 0.0;
   double reach = 0.0;
 
   /// No grid has an index beyond this.
   static constexpr double kMost = 0x1p50;
-  static DecimalGrid of(const Range& range, int precision);
+  static WideGrid of(const Range& range, int precision);
   /// The same, or an error that names the largest precision if indices would exceed kMost.
-  static Result<DecimalGrid> checked(std::string_view mechanism, const Range& range, int precision);
+  static Result<WideGrid> checked(std::string_view mechanism, const Range& range, int precision);
 
   /// The nearest index, the lower one of two.
   double index(float weight) const {
@@ -106,7 +107,7 @@ void fast_logarithms(std::span<const double> z, std::span<double> out);
 /// All of a channel but its probabilities.
 class GeometricChannel : public Channel {
  public:
-  GeometricChannel(const DecimalGrid& grid, const GeometricLaw& law);
+  GeometricChannel(const WideGrid& grid, const GeometricLaw& law);
 
   Symbol smallest() const noexcept override { return -law_.bound; }
   Symbol largest() const noexcept override { return law_.bound; }
@@ -127,14 +128,14 @@ class GeometricChannel : public Channel {
   std::int64_t input_of(float weight) const {
     return static_cast<std::int64_t>(grid_.index(weight));
   }
-  const DecimalGrid& grid() const { return grid_; }
+  const WideGrid& grid() const { return grid_; }
   const GeometricLaw& law() const { return law_; }
 
  private:
   template <class Integer>
   void draw_all(const BlockDraw& block, Integer* out) const;
 
-  DecimalGrid grid_;
+  WideGrid grid_;
   GeometricLaw law_;
   ExactGeometric exact_;
   GeometricKernel kernel_;

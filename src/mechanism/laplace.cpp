@@ -24,13 +24,13 @@ namespace {
 constexpr double kTails = 80.0;
 
 /// R + 80 / a, before a is known exactly.
-double bound_of(const DecimalGrid& grid, double epsilon) {
+double bound_of(const WideGrid& grid, double epsilon) {
   return grid.reach + std::ceil(kTails * grid.steps() / epsilon * (1.0 + 0x1p-40));
 }
 
 class LaplaceChannel final : public GeometricChannel {
  public:
-  LaplaceChannel(const DecimalGrid& grid, double epsilon)
+  LaplaceChannel(const WideGrid& grid, double epsilon)
       : GeometricChannel(grid,
                          GeometricLaw{.rate = exact::divide_down(epsilon, grid.steps()),
                                       .reach = static_cast<std::int64_t>(grid.reach),
@@ -60,14 +60,14 @@ Result<std::shared_ptr<const Channel>> make_channel(const Range& range,
                                                     const Parameters& parameters) {
   const double epsilon = get(parameters, "epsilon");
   const int precision = static_cast<int>(get(parameters, "precision"));
-  SOTTO_TRY(const DecimalGrid grid, DecimalGrid::checked("laplace", range, precision));
-  if (bound_of(grid, epsilon) > DecimalGrid::kMost) {
+  SOTTO_TRY(const WideGrid grid, WideGrid::checked("laplace", range, precision));
+  if (bound_of(grid, epsilon) > WideGrid::kMost) {
     int valid = precision - 1;
-    while (valid >= 0 && bound_of(DecimalGrid::of(range, valid), epsilon) > DecimalGrid::kMost) {
+    while (valid >= 0 && bound_of(WideGrid::of(range, valid), epsilon) > WideGrid::kMost) {
       --valid;
     }
-    const DecimalGrid coarsest = DecimalGrid::of(range, 0);
-    const double least = kTails * coarsest.steps() / (DecimalGrid::kMost - coarsest.reach - 1.0);
+    const WideGrid coarsest = WideGrid::of(range, 0);
+    const double least = kTails * coarsest.steps() / (WideGrid::kMost - coarsest.reach - 1.0);
     return fail(ErrorKind::kUsage,
                 "laplace: at epsilon " + short_number(epsilon) + " and precision " +
                     std::to_string(precision) + " the noise needs more than 2^50 grid steps; " +

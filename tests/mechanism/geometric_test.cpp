@@ -202,7 +202,7 @@ TEST(Geometric, WordsThatLeaveTheLogarithmOpenAreNotCertain) {
 }
 
 TEST(Geometric, TheGridTakesTheNearestIndexAndTheLowerOfTwo) {
-  const DecimalGrid grid = DecimalGrid::of({0.25, 2.0}, 1);
+  const WideGrid grid = WideGrid::of({0.25, 2.0}, 1);
   EXPECT_EQ(grid.centre, 3.0);  // 2.5, away from zero
   EXPECT_EQ(grid.reach, 20.0);
   EXPECT_EQ(grid.index(0.25F), -1.0);
