@@ -1,8 +1,9 @@
 // sotto perturb: one array through a mechanism, from any language that writes .npy.
 //
-// The whole array is one client's report. What is written is what an aggregator would take this one
-// report for (decoded values), the bits of a bit mechanism, or with --symbols the integers that
-// would travel. Nothing is written before everything is computed.
+// The whole array is one client's report, or with --rows every row is one of its own. What is
+// written is what an aggregator would take this one report for (decoded values), the bits of a bit
+// mechanism, or with --symbols the integers that would travel. Nothing is written before everything
+// is computed.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ struct Arguments {
   std::string in = "-";
   std::string out = "-";
   bool symbols = false;
+  bool rows = false;
   bool quiet = false;
   unsigned threads = 1;
   std::optional<std::uint64_t> seed;
@@ -79,25 +81,32 @@ std::vector<std::byte> file_of(char kind, std::span<const std::uint64_t> shape,
 }
 
 /// The shape of the input; with one more dimension where each value has several outputs. A label
-/// has as many as there are classes, so with one all outputs are in one row.
-std::vector<std::uint64_t> output_shape(const NpyArray& array, const MechanismOptions& options,
-                                        std::size_t outputs) {
-  if (options.classes() > 0) return {outputs};
+/// has as many as there are classes, so with one all outputs of a report are in one row.
+std::vector<std::uint64_t> output_shape(const Arguments& arguments, const NpyArray& array,
+                                        std::size_t outputs, std::size_t reports) {
   std::vector<std::uint64_t> shape = array.shape;
-  if (array.size() > 0 && outputs != array.size()) shape.push_back(outputs / array.size());
+  if (arguments.mechanism.classes() > 0) {
+    shape.resize(arguments.rows ? shape.size() - 1 : 0);
+    shape.push_back(reports == 0 ? 0 : outputs / reports);
+  } else if (array.size() > 0 && outputs != array.size()) {
+    shape.push_back(outputs / array.size());
+  }
   return shape;
 }
 
 std::vector<std::byte> output_file(const Arguments& arguments, const NpyArray& array,
-                                   const std::vector<Symbol>& symbols, const Mechanism& mechanism,
-                                   MechanismKind kind) {
-  const std::vector<std::uint64_t> shape = output_shape(array, arguments.mechanism, symbols.size());
+                                   const std::vector<Symbol>& symbols, std::size_t reports,
+                                   const Mechanism& mechanism, MechanismKind kind) {
+  const std::vector<std::uint64_t> shape = output_shape(arguments, array, symbols.size(), reports);
   if (arguments.symbols) return file_of('i', shape, symbols);
   if (kind == MechanismKind::kBits) {
     return file_of('u', shape, std::vector<std::uint8_t>(symbols.begin(), symbols.end()));
   }
   std::vector<double> values(symbols.size());
-  if (!symbols.empty()) mechanism.decode(symbols, 1, 0, values);
+  for (std::size_t first = 0; first < symbols.size(); first += mechanism.outputs()) {
+    mechanism.decode(std::span(symbols).subspan(first, mechanism.outputs()), 1, 0,
+                     std::span(values).subspan(first, mechanism.outputs()));
+  }
   if (array.kind == 'f' && array.width == 8) return file_of('f', shape, values);
   return file_of('f', shape, std::vector<float>(values.begin(), values.end()));
 }
@@ -106,13 +115,24 @@ std::string epsilon_text(double epsilon) {
   return std::isinf(epsilon) ? "infinite" : fmt::format("{}", epsilon);
 }
 
-void print_guarantee(const Arguments& arguments, const Mechanism& mechanism, std::size_t values) {
+void print_guarantee(const Arguments& arguments, const Mechanism& mechanism, std::size_t values,
+                     std::size_t reports) {
   const Guarantee guarantee = mechanism.guarantee();
   const double report = values == 0 ? 0.0 : guarantee.epsilon;
-  fmt::print(stderr, "{}: epsilon {} a {}, {} for this whole report of {} values{}\n",
-             arguments.mechanism.name, epsilon_text(guarantee.unit_epsilon), guarantee.unit,
-             epsilon_text(report), with_commas(values),
+  const std::string which = arguments.rows ? fmt::format("each of {} reports", with_commas(reports))
+                                           : std::string("this whole report");
+  fmt::print(stderr, "{}: epsilon {} a {}, {} for {} of {} values{}\n", arguments.mechanism.name,
+             epsilon_text(guarantee.unit_epsilon), guarantee.unit, epsilon_text(report), which,
+             with_commas(values),
              guarantee.delta > 0.0 ? fmt::format(" (delta {})", guarantee.delta) : "");
+}
+
+/// How many values a report has: all of them, or those of the last axis.
+Result<std::size_t> report_size(const Arguments& arguments, const NpyArray& array) {
+  const auto dimensions = array.shape.size();
+  if (!arguments.rows) return array.size();
+  if (dimensions > 0) return static_cast<std::size_t>(array.shape.back());
+  return fail(ErrorKind::kUsage, "perturb: --rows needs an array of one dimension or more");
 }
 
 Result<int> perturb_command(const Arguments& arguments) {
@@ -135,18 +155,28 @@ Result<int> perturb_command(const Arguments& arguments) {
   const NpyArray& array = *parsed;
 
   // An array of nothing is a report of nothing, whatever the mechanism is.
-  const std::size_t count = array.size();
-  SOTTO_TRY(const auto mechanism, arguments.mechanism.make(std::max<std::size_t>(1, count)));
+  SOTTO_TRY(const std::size_t size, report_size(arguments, array));
+  const std::size_t reports = size == 0 ? 0 : array.size() / size;
+  SOTTO_TRY(const auto mechanism, arguments.mechanism.make(std::max<std::size_t>(1, size)));
+  if (mechanism->domain().shape == Shape::kOneHot && array.shape.size() > 1 && !arguments.rows) {
+    return fail(ErrorKind::kUsage,
+                "perturb: " + arguments.mechanism.name +
+                    " takes one category: an array of one dimension, or --rows for one category "
+                    "in each row");
+  }
+  const std::vector<float> values = as_floats(values_row_by_row(array));
+  BitSource bits =
+      arguments.seed ? BitSource::from_seed(*arguments.seed, "perturb") : BitSource::from_system();
   std::vector<Symbol> symbols;
-  if (count > 0) {
-    Update update(mechanism->domain().layout, as_floats(values_row_by_row(array)));
+  for (std::size_t row = 0; row < reports; ++row) {
+    const auto part = std::span(values).subspan(row * size, size);
+    Update update(mechanism->domain().layout, std::vector<float>(part.begin(), part.end()));
     const Bounded bounded = bound(std::move(update), mechanism->domain());
-    BitSource bits = arguments.seed ? BitSource::from_seed(*arguments.seed, "perturb")
-                                    : BitSource::from_system();
-    symbols = mechanism->perturb(bounded, bits, arguments.threads).symbols().unpacked();
+    const auto drawn = mechanism->perturb(bounded, bits, arguments.threads).symbols().unpacked();
+    symbols.insert(symbols.end(), drawn.begin(), drawn.end());
   }
   const std::vector<std::byte> file =
-      output_file(arguments, array, symbols, *mechanism, info->kind);
+      output_file(arguments, array, symbols, reports, *mechanism, info->kind);
   if (arguments.seed) {
     fmt::print(stderr,
                "sotto: --seed {}: this output is reproducible and therefore NOT private; use it "
@@ -154,7 +184,7 @@ Result<int> perturb_command(const Arguments& arguments) {
                *arguments.seed);
   }
   SOTTO_CHECK(write_output(arguments.out, file));
-  if (!arguments.quiet) print_guarantee(arguments, *mechanism, count);
+  if (!arguments.quiet) print_guarantee(arguments, *mechanism, size, reports);
   return 0;
 }
 
@@ -176,6 +206,8 @@ void add_perturb(CLI::App& app, Action& action) {
   add_parameter_options(*sub, arguments->mechanism);
   sub->add_flag("--symbols", arguments->symbols,
                 "write the integers that would travel (int64) instead of decoded values");
+  sub->add_flag("--rows", arguments->rows,
+                "every row (along the last axis) is a report of its own, not the whole array");
   sub->add_option("--seed", arguments->seed,
                   "reproducible output, which is NOT private; default: the system's generator")
       ->type_name("N");
@@ -188,11 +220,13 @@ void add_perturb(CLI::App& app, Action& action) {
       "The array may have any shape and any integer or float type. Values outside the range are\n"
       "clipped, NaN and infinities become its centre. The output has the same shape: float64 for\n"
       "float64, else float32; uint8 bits for bit mechanisms. The whole array is one report: its\n"
-      "epsilon, on stderr, is that of all its values together.\n\n"
+      "epsilon, on stderr, is that of all its values together. With --rows there are as many\n"
+      "reports as rows.\n\n"
       "Examples:\n"
       "  sotto perturb --mechanism two-point --epsilon 5 --range 0,0.075 in.npy out.npy\n"
       "  sotto perturb --mechanism two-point --epsilon 1 < in.npy > out.npy\n"
-      "  sotto perturb --mechanism two-point --epsilon 1 --symbols in.npy bits.npy");
+      "  sotto perturb --mechanism two-point --epsilon 1 --symbols in.npy bits.npy\n"
+      "  sotto perturb --mechanism oue --epsilon 1 --rows one-hot.npy bits.npy");
   sub->callback(
       [&action, arguments] { action = [arguments] { return perturb_command(*arguments); }; });
 }

@@ -38,7 +38,8 @@ std::vector<double> fine_inputs(const Verification& v, const MechanismOptions& o
     const double radius = std::round((high - low) / 2.0 * scale);
     if (2.0 * radius + 1.0 <= kMostGrid) {
       std::vector<double> inputs;
-      for (double i = centre - radius; i <= centre + radius; i += 1.0) inputs.push_back(i / scale);
+      const auto count = static_cast<int>(2.0 * radius) + 1;
+      for (int i = 0; i < count; ++i) inputs.push_back((centre - radius + i) / scale);
       return inputs;
     }
   }

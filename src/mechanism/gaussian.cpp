@@ -126,7 +126,6 @@ constexpr ParameterInfo kParameters[] = {kEpsilon,
 
 Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& parameters) {
   SOTTO_CHECK(VectorMechanism::check_size("gaussian", domain));
-  SOTTO_CHECK(VectorMechanism::check_epsilon("gaussian", parameters));
   const double epsilon = get(parameters, "epsilon");
   const double delta = get(parameters, "delta");
   const double norm = get(parameters, "norm");

@@ -14,7 +14,7 @@ namespace sotto {
 namespace {
 
 constexpr double kTwoPointUpTo = 0.61;
-constexpr ParameterInfo kParameters[] = {kWindowEpsilon, kPrecision};
+constexpr ParameterInfo kParameters[] = {kEpsilon, kPrecision};
 
 WindowPlan hybrid_plan(double epsilon) {
   if (epsilon <= kTwoPointUpTo) return two_slot_plan(epsilon);

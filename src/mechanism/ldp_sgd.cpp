@@ -65,6 +65,8 @@ class LdpSgd final : public VectorMechanism {
                   "pure local differential privacy for the whole vector");
   }
 
+  /// A deviate in floats takes a word of 32 bits.
+  double random_bytes_per_output() const noexcept override { return 4.0; }
   WorstCase worst_case() const override {
     WorstCase worst;
     worst.epsilon = exact_epsilon();
@@ -177,7 +179,6 @@ constexpr ParameterInfo kParameters[] = {kEpsilon, kNorm};
 
 Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& parameters) {
   SOTTO_CHECK(VectorMechanism::check_size("ldp-sgd", domain));
-  SOTTO_CHECK(VectorMechanism::check_epsilon("ldp-sgd", parameters));
   return std::make_unique<LdpSgd>(std::move(domain), parameters);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/nearest.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "mechanism/registration.h"
 
 namespace sotto {
@@ -25,12 +26,6 @@ constexpr std::array kEntries = {
 #undef SOTTO_MECHANISM
 };
 
-std::string number_text(double value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
-}
-
 std::string parameter_names(const MechanismInfo& info) {
   std::vector<std::string> names;
   for (const ParameterInfo& parameter : info.parameters) names.emplace_back(parameter.name);
@@ -40,7 +35,7 @@ std::string parameter_names(const MechanismInfo& info) {
 Result<void> check_value(const MechanismInfo& info, const ParameterInfo& parameter, double value) {
   if (parameter.accepts(value)) return {};
   return fail(ErrorKind::kUsage, std::string(info.name) + ": " + std::string(parameter.name) +
-                                     " = " + number_text(value) + "; valid: " + parameter.valid());
+                                     " = " + short_number(value) + "; valid: " + parameter.valid());
 }
 
 /// Every given name must be known and every value valid; fills in the presets.
@@ -82,8 +77,8 @@ Result<void> check_domain(std::string_view name, const Domain& domain) {
     if (valid) continue;
     return fail(ErrorKind::kUsage,
                 std::string(name) + ": the range of '" + domain.layout->tensors()[t].name +
-                    "' has centre " + number_text(range.centre) + " and radius " +
-                    number_text(range.radius) +
+                    "' has centre " + short_number(range.centre) + " and radius " +
+                    short_number(range.radius) +
                     "; valid: a finite centre and a radius above 0, together at most 1e30");
   }
   return {};
@@ -93,7 +88,7 @@ Result<void> check_domain(std::string_view name, const Domain& domain) {
 
 std::string ParameterInfo::valid() const {
   return std::string(integer ? "a whole number in " : "a number in ") + (low_open ? "(" : "[") +
-         number_text(low) + ", " + number_text(high) + "]";
+         short_number(low) + ", " + short_number(high) + "]";
 }
 
 bool ParameterInfo::accepts(double value) const {

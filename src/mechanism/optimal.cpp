@@ -19,7 +19,7 @@
 namespace sotto {
 namespace {
 
-constexpr ParameterInfo kParameters[] = {kWindowEpsilon, kPrecision};
+constexpr ParameterInfo kParameters[] = {kEpsilon, kPrecision};
 
 WindowPlan optimal_plan(double epsilon) {
   constexpr double kLargestSymbol = 32767.0;  // two bytes

@@ -12,7 +12,7 @@
 namespace sotto {
 namespace {
 
-constexpr ParameterInfo kParameters[] = {kWindowEpsilon, kPrecision};
+constexpr ParameterInfo kParameters[] = {kEpsilon, kPrecision};
 
 Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& parameters) {
   const double epsilon = get(parameters, "epsilon");

@@ -287,7 +287,6 @@ constexpr ParameterInfo kParameters[] = {kEpsilon, kNorm};
 
 Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& parameters) {
   SOTTO_CHECK(VectorMechanism::check_size("privunit", domain));
-  SOTTO_CHECK(VectorMechanism::check_epsilon("privunit", parameters));
   return std::make_unique<PrivUnit>(std::move(domain), parameters);
 }
 

@@ -50,8 +50,10 @@ inline RankSums sums_before(std::int64_t end, const Ranks& ranks) {
   const std::int64_t shorter = ranks.shorter();
   if (end <= 2 * shorter + 1) {
     // Distances below the input 1 .. end/2, above it 0 .. (end-1)/2.
-    const auto below = static_cast<double>(end / 2);
-    const auto above = static_cast<double>((end + 1) / 2 - 1);
+    const std::int64_t down = end / 2;
+    const std::int64_t up = (end + 1) / 2 - 1;
+    const auto below = static_cast<double>(down);
+    const auto above = static_cast<double>(up);
     return {end % 2 == 0 ? -below : 0.0, squares_to(below) + squares_to(above),
             sum_to(below) + sum_to(above)};
   }

@@ -20,10 +20,10 @@ struct Registration {
 #undef SOTTO_MECHANISM
 
 // Parameters that many mechanisms share.
+/// Below the least, chances of 64 bits would have next to nothing to tell apart.
 inline constexpr ParameterInfo kEpsilon{.name = "epsilon",
-                                        .low = 0.0,
+                                        .low = 1e-9,
                                         .high = 1000.0,
-                                        .low_open = true,
                                         .meaning = "the largest log-ratio that is allowed"};
 inline constexpr ParameterInfo kPrecision{
     .name = "precision",

@@ -20,13 +20,6 @@ Result<void> VectorMechanism::check_size(std::string_view name, const Domain& do
                                      " coordinates; valid: 1 to 2147483648");
 }
 
-Result<void> VectorMechanism::check_epsilon(std::string_view name, const Parameters& parameters) {
-  const double epsilon = get(parameters, "epsilon");
-  if (epsilon >= 1e-9) return {};
-  return fail(ErrorKind::kUsage, std::string(name) + ": epsilon = " + short_number(epsilon) +
-                                     "; valid: a number in [1e-09, 1000]");
-}
-
 VectorMechanism::VectorMechanism(std::string_view version, Domain domain,
                                  const Parameters& parameters)
     : domain_(std::move(domain)), dimension_(domain_.layout->size()) {

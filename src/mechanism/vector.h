@@ -37,6 +37,8 @@ class VectorMechanism : public Mechanism {
   Guarantee guarantee() const override { return guarantee_; }
   std::size_t outputs() const noexcept override { return dimension_; }
   unsigned symbol_bits() const noexcept override { return bits_; }
+  /// A deviate in doubles takes a word of 64 bits.
+  double random_bytes_per_output() const noexcept override { return 8.0; }
   Symbol smallest_symbol() const noexcept override { return -most_; }
   Symbol largest_symbol() const noexcept override { return most_; }
   std::vector<Symbol> alphabet(std::size_t output) const override;
@@ -45,8 +47,6 @@ class VectorMechanism : public Mechanism {
 
   /// An error for a domain without coordinates, or with more than 2^31.
   static Result<void> check_size(std::string_view name, const Domain& domain);
-  /// An error for an epsilon so small that coins of 64 bits say next to nothing.
-  static Result<void> check_epsilon(std::string_view name, const Parameters& parameters);
 
  protected:
   /// Takes L from the parameter "norm"; the shape and ranges of `domain` are replaced.

@@ -59,12 +59,6 @@ void add_pair(WindowPlan& plan, std::uint64_t share, double epsilon);
 /// outside: what an input at the end of the range decodes to.
 double window_reach(const WindowPlan& plan);
 
-/// Below the least, hi - lo would have fewer than some 30 of the 64 bits.
-inline constexpr ParameterInfo kWindowEpsilon{.name = "epsilon",
-                                              .low = 1e-9,
-                                              .high = 1000.0,
-                                              .meaning = "the largest log-ratio that is allowed"};
-
 /// A mechanism that has this plan for every range. `parameters` have epsilon and precision.
 Result<std::unique_ptr<Mechanism>> make_window_mechanism(std::string_view version, Domain domain,
                                                          const Parameters& parameters,

@@ -54,7 +54,7 @@ inline std::vector<Sample> samples() {
       {"ldp-sgd", {{"epsilon", 1.0}}},
       {"ldp-sgd", {{"epsilon", 12.0}, {"norm", 0.25}}, {0.0, 0.001}, "ldp-sgd at 12"},
       {"privunit", {{"epsilon", 1.0}}},
-      {"privunit", {{"epsilon", 12.0}, {"norm", 0.25}}, {0.0, 0.001}, "privunit at 12"},
+      {"privunit", {{"epsilon", 8.0}, {"norm", 0.25}}, {0.0, 0.001}, "privunit at 8"},
       {"gaussian", {{"epsilon", 1.0}, {"delta", 1e-6}}},
       {"gaussian", {{"epsilon", 5.0}, {"delta", 1e-5}, {"norm", 8.0}}, {0.0, 0.1}, "gaussian at 5"},
       {"piecewise", {{"epsilon", 5.0}}},
