@@ -54,16 +54,22 @@ void project_to_ball(std::span<float> values, double norm) {
   }
 }
 
+/// Ascends with the value, so that the largest is found in integers, many at a time. What is no
+/// finite number counts as the least: it never decides the category. -0 is 0.
+std::int32_t rank_of(float value) {
+  const auto bits = std::bit_cast<std::int32_t>(value + 0.0F);
+  const std::int32_t ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF);
+  return value - value == 0.0F ? ordered : std::numeric_limits<std::int32_t>::min();
+}
+
 void make_one_hot(std::span<float> values) {
-  // What is no finite number counts as the least, so that it never decides the category.
-  const auto rank = [](float value) {
-    return value - value == 0.0F ? value : std::numeric_limits<float>::lowest();
-  };
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < values.size(); ++i) {
-    if (rank(values[i]) > rank(values[best])) best = i;
-  }
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i == best ? 1.0F : 0.0F;
+  std::int32_t most = std::numeric_limits<std::int32_t>::min();
+  for (const float value : values) most = std::max(most, rank_of(value));
+  const auto first = std::find_if(values.begin(), values.end(),
+                                  [most](float value) { return rank_of(value) == most; });
+  const auto best = first - values.begin();
+  std::fill(values.begin(), values.end(), 0.0F);
+  if (!values.empty()) values[static_cast<std::size_t>(best)] = 1.0F;
 }
 
 }  // namespace

@@ -66,9 +66,10 @@ class StepSearch {
     const StepInterval interval = step_interval(grid_.size(), groups_);
     row(interval.low, interval.high, 33);
     double reach = (interval.high - interval.low) / 32.0;
-    for (int level = 0; level < 10 && reach > 0.25; ++level, reach /= 4.0) {
+    for (int level = 0; level < 10 && reach > 0.25; ++level) {
       const double around = best_.setting.step;
       row(std::max(interval.low, around - reach), std::min(interval.high, around + reach), 9);
+      reach /= 4.0;
     }
     // A whole step, where one is as good.
     const double found = best_.setting.step;

@@ -146,7 +146,8 @@ double Staircase::slope() const {
   // ranks have the same F for s and -s and cancel; for the others, |s| = a > (d - B) / 2, it is
   // -a B (2a - (d - B)) / 2.
   const auto cross = [&](std::int64_t end) {
-    const auto from = static_cast<double>((outputs() - end) / 2);  // the largest a that cancels
+    const std::int64_t cancels = (outputs() - end) / 2;  // the largest a that does
+    const auto from = static_cast<double>(cancels);
     const auto to = static_cast<double>(radius);
     const auto rest = static_cast<double>(outputs() - end);
     return -static_cast<double>(end) *

@@ -19,8 +19,8 @@ using exact::Rational;
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
 constexpr std::int64_t kListedRadius = 32767;  // half a megabyte of positions
-constexpr double kFew = 4096;                  // buckets at first; more where nodes lie closer
-constexpr double kMany = 65536.0;              // but not more than these
+constexpr std::size_t kFew = 4096;             // buckets at first; more where nodes lie closer
+constexpr std::size_t kMany = 65536;           // but not more than these
 
 Integer whole() { return Integer(1) << 64; }
 std::uint64_t rejected(std::int64_t count) { return kOne % static_cast<std::uint64_t>(count); }
@@ -97,9 +97,9 @@ void WindowChannel::make_buckets() {
   const std::size_t last = sums_.size() - 1;
   // A bucket starts at the last node that is not above any input in it. More buckets as long as
   // some input is more than one step away from its node.
-  for (double buckets = kFew; buckets <= kMany; buckets *= 2.0) {
-    kernel_.bucket_scale = radius > 0.0 ? buckets / (2.0 * radius) : 0.0;
-    starts_.assign(static_cast<std::size_t>(buckets) + 2, static_cast<std::int32_t>(last));
+  for (std::size_t buckets = kFew; buckets <= kMany; buckets *= 2) {
+    kernel_.bucket_scale = radius > 0.0 ? static_cast<double>(buckets) / (2.0 * radius) : 0.0;
+    starts_.assign(buckets + 2, static_cast<std::int32_t>(last));
     std::size_t filled = 0;
     for (std::size_t s = 1; s <= last; ++s) {
       const auto bucket = static_cast<std::size_t>((nodes_[s] + radius) * kernel_.bucket_scale) + 1;
