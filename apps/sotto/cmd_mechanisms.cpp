@@ -36,23 +36,40 @@ nlohmann::json to_json(const MechanismInfo& info) {
           {"parameters", parameters}};
 }
 
+/// What a mechanism is, in lines that fit a terminal where a table of all would not.
+void print_lines(const MechanismInfo& info, std::string_view indent) {
+  const std::pair<std::string_view, std::string_view> lines[] = {
+      {"input", info.input},
+      {"output", info.output},
+      {"guarantee", info.guarantee},
+      {"bias", info.bias},
+      {"reference", info.reference}};
+  for (const auto& [head, text] : lines) fmt::print("{}{:<11}{}\n", indent, head, text);
+}
+
 int list_all(bool json) {
-  nlohmann::json all = nlohmann::json::array();
-  Table table({"mechanism", "input", "output", "guarantee", "unbiased", "reference"});
-  for (const MechanismInfo& info : mechanisms()) {
-    all.push_back(to_json(info));
-    table.add({std::string(info.name), std::string(info.input), std::string(info.output),
-               std::string(info.guarantee), unbiased(info) ? "yes" : "no",
-               std::string(info.reference)});
-  }
   if (json) {
+    nlohmann::json all = nlohmann::json::array();
+    for (const MechanismInfo& info : mechanisms()) all.push_back(to_json(info));
     fmt::print("{}\n", nlohmann::json{{"mechanisms", all}}.dump(2));
-  } else {
-    fmt::print(
-        "{}\n'sotto mechanisms NAME' shows one with its parameters, 'sotto verify NAME' "
-        "checks what it claims.\n",
-        table.text());
+    return 0;
   }
+  const std::pair<MechanismKind, std::string_view> kinds[] = {
+      {MechanismKind::kValue, "VALUE: every weight alone, one symbol each"},
+      {MechanismKind::kVector, "VECTOR: the whole vector at once"},
+      {MechanismKind::kBits, "BITS: encoded features, or a one-hot category"}};
+  for (const auto& [kind, heading] : kinds) {
+    fmt::print("{}\n\n", heading);
+    for (const MechanismInfo& info : mechanisms()) {
+      if (info.kind != kind) continue;
+      fmt::print("  {}: {}\n", info.name, info.summary);
+      print_lines(info, "    ");
+      fmt::print("\n");
+    }
+  }
+  fmt::print(
+      "'sotto mechanisms NAME' shows one with its parameters, 'sotto verify NAME' checks what it "
+      "claims.\n");
   return 0;
 }
 
@@ -63,10 +80,8 @@ Result<int> show_one(const Arguments& arguments) {
     return 0;
   }
   fmt::print("{}: {}\n\n", info->name, info->summary);
-  const std::pair<std::string_view, std::string_view> lines[] = {
-      {"kind", name_of(info->kind)},  {"input", info->input}, {"output", info->output},
-      {"guarantee", info->guarantee}, {"bias", info->bias},   {"reference", info->reference}};
-  for (const auto& [head, text] : lines) fmt::print("{:<11}{}\n", head, text);
+  fmt::print("{:<11}{}\n", "kind", name_of(info->kind));
+  print_lines(*info, "");
   if (info->parameters.empty()) {
     fmt::print("\nIt takes no parameter.\n");
     return 0;
