@@ -42,34 +42,34 @@ struct ArmSums {
 
 class EmChannel final : public GeometricChannel {
  public:
-  EmChannel(const WideGrid& grid, double rate)
-      : GeometricChannel(grid, GeometricLaw{.rate = rate,
-                                            .reach = static_cast<std::int64_t>(grid.reach),
-                                            .bound = static_cast<std::int64_t>(grid.reach),
-                                            .cut = true}) {}
+  EmChannel(const DecimalGrid& grid, double rate)
+      : GeometricChannel(
+            grid, GeometricLaw{
+                      .rate = rate, .reach = grid.radius(), .bound = grid.radius(), .cut = true}) {}
 
   /// Z = ((1 - q^(l+1)) + q (1 - q^u)) / (1 - q) for l steps below and u above.
   double log_prob(Symbol symbol, float weight) const override {
     if (symbol < smallest() || symbol > largest()) return -std::numeric_limits<double>::infinity();
     const double rate = law().rate;
-    const double input = grid().index(weight);
-    const double below = -std::expm1(-rate * (grid().reach + input + 1.0));
-    const double above = -std::exp(-rate) * std::expm1(-rate * (grid().reach - input));
+    const auto input = static_cast<double>(input_of(weight));
+    const auto reach = static_cast<double>(grid().radius());
+    const double below = -std::expm1(-rate * (reach + input + 1.0));
+    const double above = -std::exp(-rate) * std::expm1(-rate * (reach - input));
     const double log_total = std::log((below + above) / -std::expm1(-rate));
     return -rate * std::abs(static_cast<double>(symbol) - input) - log_total;
   }
 
   Moments moments(float weight) const override {
-    const double input = grid().index(weight);
+    const std::int64_t input = input_of(weight);
     const Wide q = exp(-Wide(law().rate));
-    const ArmSums down(q, grid().reach + input);
-    const ArmSums up(q, grid().reach - input);
+    const ArmSums down(q, static_cast<double>(grid().radius() + input));
+    const ArmSums up(q, static_cast<double>(grid().radius() - input));
     const Wide total = 1 + down.zeroth + up.zeroth;
     const Wide shift = (up.first - down.first) / total;
     const Wide variance = (up.second + down.second) / total - shift * shift;
-    const double bias = shift.convert_to<double>() / grid().power;
+    const double bias = shift.convert_to<double>() / grid().scale();
     return {grid().value(input) + bias, bias,
-            variance.convert_to<double>() / (grid().power * grid().power)};
+            variance.convert_to<double>() / (grid().scale() * grid().scale())};
   }
 };
 
@@ -87,16 +87,21 @@ constexpr ParameterInfo kParameters[] = {
     kPrecision,
 };
 
+Result<DecimalGrid> grid_of(const Range& range, const Parameters& parameters) {
+  auto grid = DecimalGrid::make(range, get(parameters, "precision"), kMostSteps);
+  if (!grid) return at("em", grid.error());
+  return grid;
+}
+
 /// e^(-rate |v - y|): the greatest double with rate D <= epsilon, or alpha / 2.
-double rate_of(const WideGrid& grid, const Parameters& parameters) {
+double rate_of(const DecimalGrid& grid, const Parameters& parameters) {
   if (has(parameters, "alpha")) return get(parameters, "alpha") / 2.0;
-  return exact::divide_down(get(parameters, "epsilon"), grid.steps());
+  return exact::divide_down(get(parameters, "epsilon"), steps_of(grid));
 }
 
 Result<std::shared_ptr<const Channel>> make_channel(const Range& range,
                                                     const Parameters& parameters) {
-  SOTTO_TRY(const WideGrid grid,
-            WideGrid::checked("em", range, static_cast<int>(get(parameters, "precision"))));
+  SOTTO_TRY(const DecimalGrid grid, grid_of(range, parameters));
   return std::make_shared<EmChannel>(grid, rate_of(grid, parameters));
 }
 
@@ -111,12 +116,12 @@ Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& paramet
   double claimed = 0.0;
   double alpha = 0.0;
   for (const Range& range : domain.ranges) {
-    const WideGrid grid = WideGrid::of(range, static_cast<int>(get(parameters, "precision")));
+    SOTTO_TRY(const DecimalGrid grid, grid_of(range, parameters));
     alpha = std::max(alpha, 2.0 * rate_of(grid, parameters));
-    claimed =
-        std::max(claimed, has(parameters, "epsilon")
-                              ? get(parameters, "epsilon")
-                              : exact::multiply_up(rate_of(grid, parameters), 2.0 * grid.reach));
+    claimed = std::max(claimed, has(parameters, "epsilon")
+                                    ? get(parameters, "epsilon")
+                                    : exact::multiply_up(rate_of(grid, parameters),
+                                                         2.0 * static_cast<double>(grid.radius())));
   }
   return ValueMechanism::make(
       "em.v1", std::move(domain), parameters, claimed,

@@ -121,11 +121,11 @@ HWY_INLINE hn::Vec<D> symbols_of(D f64, const GeometricKernel& k, const float* w
   const hn::Rebind<float, D> f32;
   const hn::Rebind<std::uint32_t, D> u32;
   const auto one = hn::Set(f64, 1.0);
-  // The index as WideGrid has it: a product and a difference, each rounded.
+  // The index as DecimalGrid has it: a product and a difference, each rounded.
   const auto weight = hn::PromoteTo(f64, hn::LoadU(f32, weights));
-  const auto steps = hn::Sub(hn::Mul(weight, hn::Set(f64, k.power)), hn::Set(f64, k.centre));
-  const auto inside = hn::Min(hn::Max(steps, hn::Set(f64, -k.reach)), hn::Set(f64, k.reach));
-  const auto input = hn::Ceil(hn::Sub(inside, hn::Set(f64, 0.5)));
+  const auto steps = hn::Sub(hn::Mul(weight, hn::Set(f64, k.scale)), hn::Set(f64, k.shift));
+  const auto input =
+      hn::Min(hn::Max(hn::Ceil(steps), hn::Set(f64, -k.reach)), hn::Set(f64, k.reach));
 
   const auto word0 = hn::LoadU(u32, high);
   const auto word1 = hn::LoadU(u32, low);
@@ -255,13 +255,13 @@ HWY_AFTER_NAMESPACE();
 namespace sotto {
 namespace {
 
-GeometricKernel kernel_of(const WideGrid& grid, const GeometricLaw& law,
+GeometricKernel kernel_of(const DecimalGrid& grid, const GeometricLaw& law,
                           const ExactGeometric& exact) {
   constexpr double kRounding = 0x1p-53;
   GeometricKernel kernel{};
-  kernel.power = grid.power;
-  kernel.centre = grid.centre;
-  kernel.reach = grid.reach;
+  kernel.scale = grid.scale();
+  kernel.shift = grid.shift();
+  kernel.reach = static_cast<double>(grid.radius());
   kernel.bound = static_cast<double>(law.bound);
   kernel.rate = law.rate;
   kernel.inverse_rate = 1.0 / law.rate;
@@ -296,36 +296,14 @@ void fast_logarithms(std::span<const double> z, std::span<double> out) {
   in_vectors(z, out, SOTTO_SIMD_CALL(logarithms_of));
 }
 
-WideGrid WideGrid::of(const Range& range, int precision) {
-  double power = 1.0;
-  for (int i = 0; i < precision; ++i) power *= 10.0;  // exact: 10^15 is below 2^53
-  return {power, std::round(range.centre * power), std::round(range.radius * power)};
-}
-
-Result<WideGrid> WideGrid::checked(std::string_view mechanism, const Range& range, int precision) {
-  const auto fits = [&range](int p) {
-    const WideGrid grid = of(range, p);
-    return std::abs(grid.centre) + grid.reach <= kMost;
-  };
-  if (fits(precision)) return of(range, precision);
-  int valid = precision - 1;
-  while (valid >= 0 && !fits(valid)) --valid;
-  return fail(ErrorKind::kUsage,
-              std::string(mechanism) + ": precision = " + std::to_string(precision) +
-                  " gives a range around " + short_number(range.centre) + " of radius " +
-                  short_number(range.radius) + " more than 2^50 grid steps; valid: " +
-                  (valid >= 0 ? "a whole number in [0, " + std::to_string(valid) + "]"
-                              : "ranges within 2^50 of zero"));
-}
-
-GeometricChannel::GeometricChannel(const WideGrid& grid, const GeometricLaw& law)
+GeometricChannel::GeometricChannel(const DecimalGrid& grid, const GeometricLaw& law)
     : grid_(grid), law_(law), exact_(law), kernel_(kernel_of(grid, law, exact_)) {}
 
 WorstCase GeometricChannel::worst_case() const {
   WorstCase worst;
-  worst.epsilon = exact::multiply_up(law_.rate, 2.0 * grid_.reach);
-  worst.input = short_number(grid_.value(grid_.reach));
-  worst.other_input = short_number(grid_.value(-grid_.reach));
+  worst.epsilon = exact::multiply_up(law_.rate, 2.0 * static_cast<double>(grid_.radius()));
+  worst.input = short_number(grid_.value(grid_.radius()));
+  worst.other_input = short_number(grid_.value(-grid_.radius()));
   worst.output = worst.input;
   return worst;
 }

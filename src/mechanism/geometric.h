@@ -25,34 +25,19 @@
 #include <optional>
 #include <span>
 
+#include "mechanism/grid.h"
 #include "mechanism/powers.h"
 #include "mechanism/value.h"
 
 namespace sotto {
 
-/// A decimal grid that may have far more than 2^32 values.
-/// Index i in [-reach, reach] is the value (centre + i) / power, with power = 10^precision.
-struct WideGrid {
-  double power = 1.0;
-  double centre = 0.0;
-  double reach = 0.0;
+/// These grids may have far more than 2^32 values; no index is beyond this.
+inline constexpr std::int64_t kMostSteps = std::int64_t{1} << 50;
 
-  /// No grid has an index beyond this.
-  static constexpr double kMost = 0x1p50;
-  static WideGrid of(const Range& range, int precision);
-  /// The same, or an error that names the largest precision if indices would exceed kMost.
-  static Result<WideGrid> checked(std::string_view mechanism, const Range& range, int precision);
-
-  /// The nearest index, the lower one of two.
-  double index(float weight) const {
-    const double steps = static_cast<double>(weight) * power - centre;
-    const double inside = std::min(std::max(steps, -reach), reach);
-    return std::ceil(inside - 0.5);
-  }
-  /// From end to end; one, if there is a single index: then nothing is to be hidden.
-  double steps() const { return std::max(1.0, 2.0 * reach); }
-  double value(double i) const { return (centre + i) / power; }
-};
+/// From end to end; one, if there is a single index: then nothing is to be hidden.
+inline double steps_of(const DecimalGrid& grid) {
+  return std::max(1.0, 2.0 * static_cast<double>(grid.radius()));
+}
 
 /// The first 64 bits of U and a source for all others.
 struct UnitBits {
@@ -91,7 +76,7 @@ class ExactGeometric {
 
 /// What the fast way needs.
 struct GeometricKernel {
-  double power, centre, reach, bound;  // of the grid, and B
+  double scale, shift, reach, bound;  // of the grid, and B
   double rate, inverse_rate;
   double one_plus_q;
   double both_ends;  // q^(2B + 2)
@@ -107,11 +92,11 @@ void fast_logarithms(std::span<const double> z, std::span<double> out);
 /// All of a channel but its probabilities.
 class GeometricChannel : public Channel {
  public:
-  GeometricChannel(const WideGrid& grid, const GeometricLaw& law);
+  GeometricChannel(const DecimalGrid& grid, const GeometricLaw& law);
 
   Symbol smallest() const noexcept override { return -law_.bound; }
   Symbol largest() const noexcept override { return law_.bound; }
-  Decoding decoding() const noexcept override { return {grid_.value(0.0), 1.0 / grid_.power}; }
+  Decoding decoding() const noexcept override { return {grid_.value(0), grid_.step()}; }
   WorstCase worst_case() const override;
   unsigned words() const noexcept override { return 2; }
   Symbol draw(float weight, Words words, MoreBits& more) const override;
@@ -125,17 +110,15 @@ class GeometricChannel : public Channel {
   std::optional<Symbol> draw_fast(float weight, Words words) const;
 
  protected:
-  std::int64_t input_of(float weight) const {
-    return static_cast<std::int64_t>(grid_.index(weight));
-  }
-  const WideGrid& grid() const { return grid_; }
+  std::int64_t input_of(float weight) const { return grid_.centred(weight); }
+  const DecimalGrid& grid() const { return grid_; }
   const GeometricLaw& law() const { return law_; }
 
  private:
   template <class Integer>
   void draw_all(const BlockDraw& block, Integer* out) const;
 
-  WideGrid grid_;
+  DecimalGrid grid_;
   GeometricLaw law_;
   ExactGeometric exact_;
   GeometricKernel kernel_;

@@ -24,23 +24,24 @@ namespace {
 constexpr double kTails = 80.0;
 
 /// R + 80 / a, before a is known exactly.
-double bound_of(const WideGrid& grid, double epsilon) {
-  return grid.reach + std::ceil(kTails * grid.steps() / epsilon * (1.0 + 0x1p-40));
+double bound_of(const DecimalGrid& grid, double epsilon) {
+  return static_cast<double>(grid.radius()) +
+         std::ceil(kTails * steps_of(grid) / epsilon * (1.0 + 0x1p-40));
 }
 
 class LaplaceChannel final : public GeometricChannel {
  public:
-  LaplaceChannel(const WideGrid& grid, double epsilon)
+  LaplaceChannel(const DecimalGrid& grid, double epsilon)
       : GeometricChannel(grid,
-                         GeometricLaw{.rate = exact::divide_down(epsilon, grid.steps()),
-                                      .reach = static_cast<std::int64_t>(grid.reach),
+                         GeometricLaw{.rate = exact::divide_down(epsilon, steps_of(grid)),
+                                      .reach = grid.radius(),
                                       .bound = static_cast<std::int64_t>(bound_of(grid, epsilon)),
                                       .cut = false}) {}
 
   double log_prob(Symbol symbol, float weight) const override {
     if (symbol < smallest() || symbol > largest()) return -std::numeric_limits<double>::infinity();
     const double rate = law().rate;
-    const double distance = std::abs(static_cast<double>(symbol) - grid().index(weight));
+    const double distance = std::abs(static_cast<double>(symbol - input_of(weight)));
     // An end gathers its tail: P(noise >= m) = q^m / (1 + q).
     const bool end = symbol == smallest() || symbol == largest();
     const double log_scale = end ? -std::log1p(std::exp(-rate)) : std::log(std::tanh(rate / 2.0));
@@ -49,8 +50,8 @@ class LaplaceChannel final : public GeometricChannel {
 
   Moments moments(float weight) const override {
     // 2q / (1 - q)^2 = 1 / (2 sinh^2(a / 2)); gathering the tails changes it by less than 2^-100.
-    const double half = std::sinh(law().rate / 2.0) * grid().power;
-    return {grid().value(grid().index(weight)), 0.0, 0.5 / half / half};
+    const double half = std::sinh(law().rate / 2.0) * grid().scale();
+    return {grid().value(input_of(weight)), 0.0, 0.5 / half / half};
   }
 };
 
@@ -60,14 +61,17 @@ Result<std::shared_ptr<const Channel>> make_channel(const Range& range,
                                                     const Parameters& parameters) {
   const double epsilon = get(parameters, "epsilon");
   const int precision = static_cast<int>(get(parameters, "precision"));
-  SOTTO_TRY(const WideGrid grid, WideGrid::checked("laplace", range, precision));
-  if (bound_of(grid, epsilon) > WideGrid::kMost) {
+  constexpr auto kMost = static_cast<double>(kMostSteps);
+  const auto grid = DecimalGrid::make(range, precision, kMostSteps);
+  if (!grid) return at("laplace", grid.error());
+  if (bound_of(*grid, epsilon) > kMost) {
+    // A coarser grid is there when a finer one is.
+    const auto coarser = [&range](int p) { return *DecimalGrid::make(range, p, kMostSteps); };
     int valid = precision - 1;
-    while (valid >= 0 && bound_of(WideGrid::of(range, valid), epsilon) > WideGrid::kMost) {
-      --valid;
-    }
-    const WideGrid coarsest = WideGrid::of(range, 0);
-    const double least = kTails * coarsest.steps() / (WideGrid::kMost - coarsest.reach - 1.0);
+    while (valid >= 0 && bound_of(coarser(valid), epsilon) > kMost) --valid;
+    const DecimalGrid coarsest = coarser(0);
+    const double least =
+        kTails * steps_of(coarsest) / (kMost - static_cast<double>(coarsest.radius()) - 1.0);
     return fail(ErrorKind::kUsage,
                 "laplace: at epsilon " + short_number(epsilon) + " and precision " +
                     std::to_string(precision) + " the noise needs more than 2^50 grid steps; " +
@@ -75,7 +79,7 @@ Result<std::shared_ptr<const Channel>> make_channel(const Range& range,
                                 : "valid for this range: epsilon of at least " +
                                       short_number(1.001 * least) + ", with precision 0"));
   }
-  return std::make_shared<LaplaceChannel>(grid, epsilon);
+  return std::make_shared<LaplaceChannel>(*grid, epsilon);
 }
 
 Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& parameters) {

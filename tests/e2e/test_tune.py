@@ -36,7 +36,7 @@ class Tune(SottoTest):
         def fails(parts, *words):
             self.fails(2, parts, "tune", "srr", *words)
 
-        fails(["(0, 1000]"], "--epsilon", "0", "--range", "0,1")
+        fails(["[1e-09, 1000]"], "--epsilon", "0", "--range", "0,1")
         fails(["[0, 9]"], "--epsilon", "1", "--range", "0,1", "--precision", "15")
         fails(["normal:S"], "--epsilon", "1", "--range", "0,1", "--input", "normal:0")
         fails(["uniform"], "--epsilon", "1", "--range", "0,1", "--input", "unifrom")

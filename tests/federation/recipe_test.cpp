@@ -80,10 +80,10 @@ TEST(Recipe, PrivacyKeysBelongToTheMechanism) {
   EXPECT_EQ(recipe->privacy.radius, 0.075);
   EXPECT_EQ(recipe->to_json()["privacy"]["epsilon"], 5.0);
 
-  expect_parts(error_of(two_point), {"r.toml: privacy.epsilon is missing", "(0, 1000]"});
+  expect_parts(error_of(two_point), {"r.toml: privacy.epsilon is missing", "[1e-09, 1000]"});
   for (const std::string value : {"0", "-1", "1001", "-0.5"}) {
     expect_parts(error_of(two_point + "epsilon = " + value + "\n"),
-                 {"r.toml:7: privacy.epsilon = " + value, "must be a number in (0, 1000]"});
+                 {"r.toml:7: privacy.epsilon = " + value, "must be a number in [1e-09, 1000]"});
   }
   for (const std::string value : {"nan", "inf", "\"five\""}) {
     expect_parts(error_of(two_point + "epsilon = " + value + "\n"), {"r.toml:7: privacy.epsilon"});

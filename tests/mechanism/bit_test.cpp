@@ -410,7 +410,9 @@ TEST(BitMechanisms, DecodingIsUnbiased) {
 
 TEST(BitMechanisms, UselessBitsDecodeToSomethingFinite) {
   for (const char* name : {"rr-bits", "ldpfl-exact"}) {
-    const auto mechanism = made(name, {{"epsilon", 1e-300}}, {0.0, 1.0}, 4);
+    // The least epsilon over so many bits leaves a bit less than 2^-64 of a chance.
+    constexpr std::size_t kBits = 20'000'000'000;
+    const auto mechanism = made(name, {{"epsilon", 1e-9}}, {0.0, 1.0}, kBits);
     EXPECT_EQ(mechanism->guarantee().epsilon, 0.0);
     EXPECT_EQ(decoded(*mechanism, 1, 2), 0.5);
     EXPECT_EQ(mechanism->moments(std::vector<float>(4, 1.0F), 0).bias, -1.0);
@@ -537,7 +539,7 @@ TEST(BitMechanisms, BadParametersAreNamed) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   for (const char* name : {"rappor", "oue", "rr-bits", "ldpfl-1", "ldpfl-2", "ldpfl-exact"}) {
     for (const double epsilon : {0.0, -1.0, kNan, std::numeric_limits<double>::infinity()}) {
-      expect_error(name, {{"epsilon", epsilon}}, "(0, 1000]");
+      expect_error(name, {{"epsilon", epsilon}}, "[1e-09, 1000]");
     }
     expect_error(name, {}, "needs epsilon");
     expect_error(name, {{"epsilon", 1.0}, {"sigma", 1.0}}, "takes no 'sigma'");
@@ -552,7 +554,7 @@ TEST(BitMechanisms, BadParametersAreNamed) {
   }
   for (const char* name : {"ldpfl-1", "ldpfl-2"}) {
     for (const double alpha : {0.0, -1.0, 2e6, kNan}) {
-      expect_error(name, {{"epsilon", 1.0}, {"coefficient", alpha}}, "(0, 1e+06]");
+      expect_error(name, {{"epsilon", 1.0}, {"coefficient", alpha}}, "(0, 1000000]");
     }
   }
   expect_error("ldpfl-exact", {{"epsilon", 1.0}, {"classes", 1}}, "0, or a whole number in [2,");

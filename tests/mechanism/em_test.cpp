@@ -195,16 +195,17 @@ TEST(Em, RefusesWhatItCannotDo) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double epsilon : {0.0, -1.0, nan, infinity, 2e6}) {
-    EXPECT_NE(message({{"epsilon", epsilon}}).find("[1e-09, 1e+06]"), std::string::npos);
+    EXPECT_NE(message({{"epsilon", epsilon}}).find("[1e-09, 1000000]"), std::string::npos);
   }
   for (const double alpha : {0.0, -1.0, nan, infinity}) {
-    EXPECT_NE(message({{"alpha", alpha}}).find("[1e-24, 1e+06]"), std::string::npos);
+    EXPECT_NE(message({{"alpha", alpha}}).find("[1e-24, 1000000]"), std::string::npos);
   }
   EXPECT_NE(message({}).find("exactly one"), std::string::npos);
   EXPECT_NE(message({{"alpha", 1.0}, {"epsilon", 1.0}}).find("exactly one"), std::string::npos);
   EXPECT_NE(message({{"epsilon", 1.0}, {"precision", 15.0}}, {0.0, 100.0}).find("[0, 13]"),
             std::string::npos);
-  EXPECT_NE(message({{"epsilon", 1.0}, {"precision", 0.0}}, {0.0, 1e20}).find("2^50"),
+  EXPECT_NE(message({{"epsilon", 1.0}, {"precision", 0.0}}, {0.0, 1e20})
+                .find("a radius of at most 1.1258"),
             std::string::npos);
 }
 

@@ -29,7 +29,8 @@ std::vector<GeometricLaw> laws() {
 class PlainChannel final : public GeometricChannel {
  public:
   explicit PlainChannel(const GeometricLaw& law)
-      : GeometricChannel({1.0, 0.0, static_cast<double>(law.reach)}, law) {}
+      : GeometricChannel(*DecimalGrid::make({0.0, static_cast<double>(law.reach)}, 0.0, kMostSteps),
+                         law) {}
   double log_prob(Symbol, float) const override { return 0.0; }
   Moments moments(float) const override { return {}; }
 };
@@ -199,19 +200,6 @@ TEST(Geometric, WordsThatLeaveTheLogarithmOpenAreNotCertain) {
     EXPECT_FALSE(sampler.draw_fast(1.0F, {zeros, 1}));
     EXPECT_FALSE(sampler.draw_fast(-1.0F, {ones, 1}));
   }
-}
-
-TEST(Geometric, TheGridTakesTheNearestIndexAndTheLowerOfTwo) {
-  const WideGrid grid = WideGrid::of({0.25, 2.0}, 1);
-  EXPECT_EQ(grid.centre, 3.0);  // 2.5, away from zero
-  EXPECT_EQ(grid.reach, 20.0);
-  EXPECT_EQ(grid.index(0.25F), -1.0);
-  EXPECT_EQ(grid.index(0.2501F), 0.0);
-  EXPECT_EQ(grid.index(0.75F), 4.0);
-  EXPECT_EQ(grid.index(-0.25F), -6.0);
-  EXPECT_EQ(grid.index(100.0F), 20.0);
-  EXPECT_EQ(grid.index(-100.0F), -20.0);
-  EXPECT_NEAR(grid.value(4.0), 0.7, 1e-15);
 }
 
 /// The first 64 bits from which on the sampler gives more than `symbol`.

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "mechanism/srr_groups.h"
+#include "mechanism/staircase.h"
 #include "mechanism/staircase_channel.h"
 #include "mechanism_fixture.h"
 
@@ -165,7 +166,7 @@ TEST(Srr, RefusesBadSettingsAndNamesTheValidOnes) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
   for (const double epsilon : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
-    expect_in("(0, 1000]", complaint({{"epsilon", epsilon}}));
+    expect_in("[1e-09, 1000]", complaint({{"epsilon", epsilon}}));
   }
   expect_in("radius above 0", complaint({{"epsilon", 1.0}}, {0.0, 0.0}));
   expect_in("[0, 10]", complaint({{"epsilon", 1.0}, {"precision", 12}}));
@@ -175,7 +176,9 @@ TEST(Srr, RefusesBadSettingsAndNamesTheValidOnes) {
   expect_in("[-33.24444444, 33.24444444]", complaint(srr_of(1.0, 4, 10, 34)));
   expect_in("[-33.24444444, 33.24444444]", complaint(srr_of(1.0, 4, 10, -33.3)));
   expect_in("debias = 0", complaint({{"epsilon", 1.0}, {"groups", 1}, {"step", 0}, {"debias", 1}}));
-  expect_in("too small", complaint({{"epsilon", 1e-20}}));
+  const auto tiny = Staircase::make({100, 1401}, 1e-25);
+  ASSERT_FALSE(tiny);
+  expect_in("too small", tiny.error().message);
   EXPECT_TRUE(try_make("srr", srr_of(1.0, 4, 10, 33.24444444), {0.0, 0.075}));
   EXPECT_TRUE(try_make("srr", srr_of(1.0, 4, 10, -33.24444444), {0.0, 0.075}));
 }

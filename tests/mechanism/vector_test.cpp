@@ -483,7 +483,7 @@ TEST(VectorMechanisms, RefuseBadParameters) {
   const double infinite = std::numeric_limits<double>::infinity();
   for (const std::string_view name : {"ldp-sgd", "privunit", "gaussian"}) {
     for (const double epsilon : {0.0, -1.0, nan, infinite, 1001.0}) {
-      expect_refused(name, {{"epsilon", epsilon}}, "(0, 1000]");
+      expect_refused(name, {{"epsilon", epsilon}}, "[1e-09, 1000]");
     }
     Parameters tiny{{"epsilon", 1e-12}};
     if (name == "gaussian") tiny["delta"] = 1e-5;
