@@ -38,12 +38,11 @@ nlohmann::json to_json(const MechanismInfo& info) {
 
 /// What a mechanism is, in lines that fit a terminal where a table of all would not.
 void print_lines(const MechanismInfo& info, std::string_view indent) {
-  const std::pair<std::string_view, std::string_view> lines[] = {
-      {"input", info.input},
-      {"output", info.output},
-      {"guarantee", info.guarantee},
-      {"bias", info.bias},
-      {"reference", info.reference}};
+  const std::pair<std::string_view, std::string_view> lines[] = {{"input", info.input},
+                                                                 {"output", info.output},
+                                                                 {"guarantee", info.guarantee},
+                                                                 {"bias", info.bias},
+                                                                 {"reference", info.reference}};
   for (const auto& [head, text] : lines) fmt::print("{}{:<11}{}\n", indent, head, text);
 }
 
