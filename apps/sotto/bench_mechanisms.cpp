@@ -42,8 +42,11 @@ const std::vector<Particular>& particulars() {
       {"optimal", {}, 12.0, {}},
       {"ldp-sgd", {}, 5.0, {}},
       {"privunit", {}, 10.0, {}},
-      {"ldpfl-1", {{"epsilon", 0.5}}, {}, {}},
-      {"ldpfl-2", {{"epsilon", 0.5}}, 1.0, {}},
+      // Features in 10 bits each, as LDPFL has them.
+      {"rr-bits", {{"whole", 4.0}, {"fraction", 5.0}}, {}, {}},
+      {"ldpfl-1", {{"epsilon", 0.5}, {"whole", 4.0}, {"fraction", 5.0}}, {}, {}},
+      {"ldpfl-2", {{"epsilon", 0.5}, {"whole", 4.0}, {"fraction", 5.0}}, 1.0, {}},
+      {"ldpfl-exact", {{"whole", 4.0}, {"fraction", 5.0}}, {}, {}},
   };
   return all;
 }
@@ -83,10 +86,10 @@ std::vector<float> bench_weights(std::size_t count, MechanismKind kind) {
 /// The same generator in the pieces in which mechanisms use it, then a copy.
 class Floor {
  public:
-  Floor(const std::vector<float>& weights, double bytes_per_weight)
+  Floor(const std::vector<float>& weights, double random_bytes)
       : weights_(weights),
         copy_(weights.size()),
-        bytes_(static_cast<std::size_t>(bytes_per_weight * static_cast<double>(weights.size()))),
+        bytes_(static_cast<std::size_t>(random_bytes)),
         stream_(StreamKey(bits_)) {}
 
   double seconds() {
@@ -140,12 +143,20 @@ std::vector<std::size_t> bench_sizes() { return {20'490, 2'169'770, 5'611'878}; 
 Result<MechanismBenchResult> bench_mechanism(const MechanismBench& bench, std::size_t weights,
                                              double seconds) {
   SOTTO_TRY(const MechanismInfo* const info, find_mechanism(bench.mechanism));
+  // As many inputs as make so many outputs, where a feature has several.
+  const auto whole_bits = bench.parameters.find("whole");
+  const std::size_t outputs_each =
+      whole_bits == bench.parameters.end()
+          ? 1
+          : 1 + static_cast<std::size_t>(whole_bits->second + bench.parameters.at("fraction"));
+  const std::size_t inputs = std::max<std::size_t>(1, weights / outputs_each);
   SOTTO_TRY(const auto mechanism,
-            make_mechanism(bench.mechanism, domain_of(weights, bench.range), bench.parameters));
-  const std::vector<float> input = bench_weights(weights, info->kind);
+            make_mechanism(bench.mechanism, domain_of(inputs, bench.range), bench.parameters));
+  const std::vector<float> input = bench_weights(inputs, info->kind);
+  weights = mechanism->outputs();
   MechanismBenchResult result{bench, weights};
   result.random_bytes_per_weight = mechanism->random_bytes_per_output();
-  Floor floor(input, result.random_bytes_per_weight);
+  Floor floor(input, result.random_bytes_per_weight * static_cast<double>(weights));
   BitSource bits = BitSource::from_seed(3, "bench");
 
   double best = std::numeric_limits<double>::infinity();

@@ -90,7 +90,7 @@ void read_whole(const std::byte* from, std::span<Symbol> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     Wire narrow;
     std::memcpy(&narrow, from + i * sizeof(Wire), sizeof(Wire));
-    out[i] = static_cast<Symbol>(narrow);
+    out[i] = narrow;  // NOLINT(bugprone-signed-char-misuse): a number, not a character
   }
 }
 

@@ -289,10 +289,8 @@ void BitMechanism::sample_block(const BitView& view, std::size_t block, Lane& la
   view.read(begin, words);
   lane.random.start(block);
   for (std::size_t g = 0; g < groups; ++g) {
-    SlicedSampler::Bits bits;
-    std::copy_n(words.begin() + static_cast<std::ptrdiff_t>(g * kGroup), kGroup, bits.begin());
-    lane.random.used_until(sampler_.draw(bits, lane.random.ready(groups - g)));
-    std::copy_n(bits.begin(), kGroup, words.begin() + static_cast<std::ptrdiff_t>(g * kGroup));
+    const std::uint64_t* const ready = lane.random.ready(groups - g);
+    lane.random.used_until(sampler_.draw_fast(words.data() + g * kGroup, ready));
   }
   // What was drawn beyond the last bit must not leave.
   if (count % kWord != 0) words[count / kWord] &= (std::uint64_t{1} << count % kWord) - 1;

@@ -40,8 +40,12 @@ class SlicedSampler {
   static constexpr std::size_t kTogether = 4;
   using Bits = std::array<std::uint64_t, kTogether>;
   static constexpr std::size_t kMostRandom = kLevels * kTogether;
+  struct Level {
+    std::uint64_t zero;    // the thresholds' bits where the input is 0 ...
+    std::uint64_t change;  // ... and in which they change where it is 1
+  };
 
-  explicit SlicedSampler(const BitThresholds& thresholds) {
+  explicit SlicedSampler(const BitThresholds& thresholds) : levels_{} {
     constexpr std::uint64_t kEven = 0x5555555555555555;
     const auto mask = [&thresholds](unsigned input, unsigned bit) {
       const bool even = (thresholds.one[0][input] >> bit & 1) != 0;
@@ -56,7 +60,7 @@ class SlicedSampler {
 
   /// Replaces input bits, of which the lowest has an even position, by their outputs. Takes
   /// kTogether words a level from `random` on, where kMostRandom of them must be ready, and returns
-  /// where it stopped.
+  /// where it stopped. This is the definition.
   const std::uint64_t* draw(Bits& bits, const std::uint64_t* random) const {
     Bits open;
     open.fill(~std::uint64_t{0});
@@ -77,11 +81,10 @@ class SlicedSampler {
     return random;
   }
 
+  /// The same with the vector instructions of this machine, for whole groups of kTogether words.
+  const std::uint64_t* draw_fast(std::uint64_t* group, const std::uint64_t* random) const;
+
  private:
-  struct Level {
-    std::uint64_t zero;    // the thresholds' bits where the input is 0 ...
-    std::uint64_t change;  // ... and in which they change where it is 1
-  };
   std::array<Level, kLevels> levels_;
 };
 
