@@ -153,10 +153,10 @@ Result<MechanismBenchResult> bench_mechanism(const MechanismBench& bench, std::s
   SOTTO_TRY(const auto mechanism,
             make_mechanism(bench.mechanism, domain_of(inputs, bench.range), bench.parameters));
   const std::vector<float> input = bench_weights(inputs, info->kind);
-  weights = mechanism->outputs();
+  const auto outputs = static_cast<double>(mechanism->outputs());
   MechanismBenchResult result{bench, weights};
   result.random_bytes_per_weight = mechanism->random_bytes_per_output();
-  Floor floor(input, result.random_bytes_per_weight * static_cast<double>(weights));
+  Floor floor(input, result.random_bytes_per_weight * outputs);
   BitSource bits = BitSource::from_seed(3, "bench");
 
   double best = std::numeric_limits<double>::infinity();
@@ -171,8 +171,8 @@ Result<MechanismBenchResult> bench_mechanism(const MechanismBench& bench, std::s
     best = std::min(best, clock.seconds());
     best_floor = std::min(best_floor, floor.seconds());
   }
-  result.ns_per_weight = best * 1e9 / static_cast<double>(weights);
-  result.floor_ns = best_floor * 1e9 / static_cast<double>(weights);
+  result.ns_per_weight = best * 1e9 / outputs;
+  result.floor_ns = best_floor * 1e9 / outputs;
   return result;
 }
 
