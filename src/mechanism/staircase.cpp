@@ -116,22 +116,11 @@ double Staircase::mean_output(const Ranks& input) const {
   return mean;
 }
 
-double Staircase::mean_square(const Ranks& input) const {
+double Staircase::mean_of(const Ranks& input, double RankSums::*part) const {
   double sum = 0.0;
   double before = 0.0;
   for (std::size_t j = 0; j < groups(); ++j) {
-    const double after = sums_before(begins_[j + 1], input).second;
-    sum += probabilities_[j] * (after - before);
-    before = after;
-  }
-  return sum;
-}
-
-double Staircase::mean_magnitude(const Ranks& input) const {
-  double sum = 0.0;
-  double before = 0.0;
-  for (std::size_t j = 0; j < groups(); ++j) {
-    const double after = sums_before(begins_[j + 1], input).absolute;
+    const double after = sums_before(begins_[j + 1], input).*part;
     sum += probabilities_[j] * (after - before);
     before = after;
   }

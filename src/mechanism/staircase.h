@@ -51,13 +51,15 @@ class Staircase {
 
   /// The mean of the centred output index, and the mean square and magnitude of output minus input.
   double mean_output(const Ranks& input) const;
-  double mean_square(const Ranks& input) const;
-  double mean_magnitude(const Ranks& input) const;
+  double mean_square(const Ranks& input) const { return mean_of(input, &RankSums::second); }
+  double mean_magnitude(const Ranks& input) const { return mean_of(input, &RankSums::absolute); }
   /// The least-squares slope of mean_output over all inputs of the grid of radius (d-1)/2.
   double slope() const;
 
  private:
   bool holds(double epsilon) const;
+  /// The expectation of what `part` sums over the ranks.
+  double mean_of(const Ranks& input, double RankSums::*part) const;
 
   std::vector<std::int64_t> sizes_;
   std::vector<std::int64_t> begins_;       // m + 1
