@@ -111,10 +111,6 @@ std::vector<std::byte> output_file(const Arguments& arguments, const NpyArray& a
   return file_of('f', shape, std::vector<float>(values.begin(), values.end()));
 }
 
-std::string epsilon_text(double epsilon) {
-  return std::isinf(epsilon) ? "infinite" : fmt::format("{}", epsilon);
-}
-
 void print_guarantee(const Arguments& arguments, const Mechanism& mechanism, std::size_t values,
                      std::size_t reports) {
   const Guarantee guarantee = mechanism.guarantee();

@@ -26,11 +26,6 @@ nlohmann::json finite(double value) {
 nlohmann::json maybe(const std::optional<double>& value) {
   return value ? finite(*value) : nlohmann::json(nullptr);
 }
-/// All digits of the double: an epsilon must not be rounded down on its way to the reader.
-std::string exact_text(double value) {
-  return std::isinf(value) ? "infinite" : fmt::format("{}", value);
-}
-
 double radius_of(const Verification& v) {
   const auto [low, high] = input_interval(v);
   return (high - low) / 2.0;
@@ -90,12 +85,12 @@ void print_claim(const Verification& v, const Parameters& parameters) {
   const auto line = [](std::string_view head, const std::string& text) {
     fmt::print("{:<18}{}\n", head, text);
   };
-  line("claimed epsilon", exact_text(v.guarantee.claimed_epsilon) + " a " + v.guarantee.unit);
-  line("exact epsilon", fmt::format("{} a {}: {}", exact_text(v.guarantee.unit_epsilon),
+  line("claimed epsilon", epsilon_text(v.guarantee.claimed_epsilon) + " a " + v.guarantee.unit);
+  line("exact epsilon", fmt::format("{} a {}: {}", epsilon_text(v.guarantee.unit_epsilon),
                                     v.guarantee.unit, verdict(v)));
-  if (v.guarantee.delta > 0.0) line("delta", exact_text(v.guarantee.delta));
+  if (v.guarantee.delta > 0.0) line("delta", epsilon_text(v.guarantee.delta));
   if (v.mechanism->outputs() > 1) {
-    line("whole report", fmt::format("epsilon {} for {} outputs", exact_text(v.guarantee.epsilon),
+    line("whole report", fmt::format("epsilon {} for {} outputs", epsilon_text(v.guarantee.epsilon),
                                      with_commas(v.mechanism->outputs())));
   }
   line("statement", v.guarantee.statement);

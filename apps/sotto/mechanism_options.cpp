@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/nearest.h"
+
 namespace sotto::cli {
 namespace {
 
@@ -40,13 +42,7 @@ std::vector<Flag> all_flags() {
 std::string help_of(const Flag& flag) {
   std::string text = flag.meaning;
   if (flag.valid.size() == 1) text += "; " + flag.valid.front();
-  if (flag.mechanisms.size() <= 3) {
-    text += " (";
-    for (std::size_t i = 0; i < flag.mechanisms.size(); ++i) {
-      text += (i > 0 ? ", " : "") + flag.mechanisms[i];
-    }
-    text += ')';
-  }
+  if (flag.mechanisms.size() <= 3) text += " (" + join(flag.mechanisms) + ')';
   return text;
 }
 
@@ -91,13 +87,8 @@ std::size_t MechanismOptions::classes() const {
 }
 
 Result<std::unique_ptr<Mechanism>> MechanismOptions::make(std::size_t size) const {
-  SOTTO_TRY(const MechanismInfo* const info, find_mechanism(name));
   SOTTO_TRY(const Range asked, parse_range(range));
-  Parameters given(set.begin(), set.end());
-  // A mechanism may count its input itself.
-  if (bits && takes(*info, "bits")) given["bits"] = static_cast<double>(*bits);
-  if (dimension && takes(*info, "dimension")) given["dimension"] = static_cast<double>(*dimension);
-  return make_mechanism(name, domain_of(size, asked), given);
+  return make_mechanism(name, domain_of(size, asked), Parameters(set.begin(), set.end()));
 }
 
 Parameters MechanismOptions::parameters(const MechanismInfo& info) const {
@@ -115,7 +106,6 @@ Parameters MechanismOptions::parameters(const MechanismInfo& info) const {
 
 void add_parameter_options(CLI::App& command, MechanismOptions& options) {
   for (const Flag& flag : all_flags()) {
-    if (flag.name == "bits" || flag.name == "dimension") continue;
     command
         .add_option_function<double>(
             "--" + flag.name,

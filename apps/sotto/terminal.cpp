@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace sotto::cli {
@@ -89,6 +90,10 @@ std::string Table::text() const {
     }
   }
   return text;
+}
+
+std::string epsilon_text(double epsilon) {
+  return std::isinf(epsilon) ? "infinite" : fmt::format("{}", epsilon);
 }
 
 }  // namespace sotto::cli

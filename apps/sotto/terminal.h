@@ -50,4 +50,8 @@ class Table {
 /// "3x32x32"
 std::string shape_text(const SampleShape& shape);
 
+/// All digits of the double, or "infinite": an epsilon must not be rounded down on its way to the
+/// reader.
+std::string epsilon_text(double epsilon);
+
 }  // namespace sotto::cli

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/aes_ctr.h"
+#include "base/uniform.h"
 
 namespace sotto {
 namespace {
@@ -57,14 +58,7 @@ void BitSource::refill() {
   next_ = 0;
 }
 
-std::uint64_t BitSource::below(std::uint64_t bound) {
-  // Reject the words beyond the last whole multiple of bound: 2^64 mod bound of them.
-  const std::uint64_t rejected = (0 - bound) % bound;
-  for (;;) {
-    const std::uint64_t word = next_u64();
-    if (word >= rejected) return word % bound;
-  }
-}
+std::uint64_t BitSource::below(std::uint64_t bound) { return uniform_below(*this, bound); }
 
 double BitSource::normal() {
   const double radius = std::sqrt(-2.0 * std::log(1.0 - unit()));

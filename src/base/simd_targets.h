@@ -9,6 +9,10 @@
 #include <hwy/foreach_target.h>
 
 #ifndef SOTTO_SIMD_CALL
+/// The same for a function f whose twin f_one has one lane: that one at SimdLevel::kScalar.
+#define SOTTO_SIMD_OR_ONE(function)                                                           \
+  (::sotto::simd_level() == ::sotto::SimdLevel::kScalar ? HWY_STATIC_DISPATCH(function##_one) \
+                                                        : SOTTO_SIMD_CALL(function))
 #if HWY_ARCH_X86
 /// The function compiled for the current level; never call it at SimdLevel::kScalar.
 #define SOTTO_SIMD_CALL(function)                                          \

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/aes_ctr.h"
+#include "base/uniform.h"
 
 namespace sotto {
 
@@ -38,12 +39,6 @@ void MoreBits::refill() {
   next_ = 0;
 }
 
-std::uint64_t MoreBits::below(std::uint64_t bound) {
-  const std::uint64_t rejected = (0 - bound) % bound;
-  for (;;) {
-    const std::uint64_t word = next_u64();
-    if (word >= rejected) return word % bound;
-  }
-}
+std::uint64_t MoreBits::below(std::uint64_t bound) { return uniform_below(*this, bound); }
 
 }  // namespace sotto

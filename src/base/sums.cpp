@@ -82,8 +82,6 @@ HWY_AFTER_NAMESPACE();
 namespace sotto {
 namespace {
 
-bool scalar() { return simd_level() == SimdLevel::kScalar; }
-
 WideSum added(const LaneSums& lanes) {
   WideSum total;
   for (std::size_t lane = 0; lane < kSumLanes; ++lane) {
@@ -104,11 +102,11 @@ void WideSum::add(double value) {
   low = rest - (high - sum);
 }
 
-#define SOTTO_DOT(name, A, B)                                                                 \
-  WideSum dot(const A* a, const B* b, std::size_t count) {                                    \
-    LaneSums lanes;                                                                           \
-    (scalar() ? HWY_STATIC_DISPATCH(name##_one) : SOTTO_SIMD_CALL(name))(a, b, count, lanes); \
-    return added(lanes);                                                                      \
+#define SOTTO_DOT(name, A, B)                              \
+  WideSum dot(const A* a, const B* b, std::size_t count) { \
+    LaneSums lanes;                                        \
+    SOTTO_SIMD_OR_ONE(name)(a, b, count, lanes);           \
+    return added(lanes);                                   \
   }
 SOTTO_DOT(sum_ff, float, float)
 SOTTO_DOT(sum_dd, double, double)

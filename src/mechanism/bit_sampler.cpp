@@ -70,23 +70,6 @@ const std::uint64_t* SlicedSampler::draw_fast(std::uint64_t* group,
   return SOTTO_SIMD_CALL(draw_sliced)(levels_.data(), group, random);
 }
 
-std::uint64_t largest_threshold(double epsilon) {
-  const exact::Integer half = whole() / 2;
-  if (!(epsilon > 0.0)) return half.convert_to<std::uint64_t>();
-  // 2^64 e^epsilon / (1 + e^epsilon), with e^epsilon rounded down to a multiple of 2^-256.
-  const exact::Integer unit = exact::Integer(1) << 256;
-  const exact::Integer power = exact::floor_times_exp(exact::Rational(unit), epsilon);
-  exact::Integer best = whole() * power / (unit + power);
-  if (best >= whole()) best = whole() - 1;
-  // The bound says the same of the integer that was found; half is safe at every epsilon.
-  while (best > half &&
-         !exact::at_most_exp(exact::Rational(best), exact::Rational(exact::Integer(whole() - best)),
-                             epsilon)) {
-    --best;
-  }
-  return std::max(best, half).convert_to<std::uint64_t>();
-}
-
 std::uint64_t nearest_threshold(const exact::Rational& odds) {
   const exact::Rational doubled = exact::Rational(2 * whole()) / (1 + odds);
   const exact::Integer twice =

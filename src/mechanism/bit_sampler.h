@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "base/exact.h"
+#include "mechanism/coin.h"
 
 namespace sotto {
 
@@ -88,8 +89,6 @@ class SlicedSampler {
   std::array<Level, kLevels> levels_;
 };
 
-/// The largest T of 2^63 .. 2^64 - 1 with T <= e^epsilon (2^64 - T); 2^63 where epsilon <= 0.
-std::uint64_t largest_threshold(double epsilon);
 /// The integer T of 1 .. 2^64 - 1 that is nearest to 2^64 / (1 + odds), for odds above 0.
 std::uint64_t nearest_threshold(const exact::Rational& odds);
 

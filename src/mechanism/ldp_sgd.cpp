@@ -19,6 +19,7 @@
 
 #include "base/exact.h"
 #include "base/text.h"
+#include "mechanism/coin.h"
 #include "mechanism/normal.h"
 #include "mechanism/sphere.h"
 #include "mechanism/vector.h"
@@ -31,27 +32,11 @@ const exact::Integer& whole() {
   return two_to_64;
 }
 
-/// The least integer with 2^64 - low <= e^epsilon low: the chances of the wrong side.
-std::uint64_t least_low(double epsilon) {
-  const auto estimate = 0x1p64 / (1.0 + std::exp(epsilon));
-  // The estimate is good to 2^-50 of itself; start below and go up in exact arithmetic, halving.
-  exact::Integer below = static_cast<std::uint64_t>(estimate * (1.0 - 0x1p-48));
-  exact::Integer above = exact::Integer(static_cast<std::uint64_t>(estimate * (1.0 + 0x1p-48))) + 1;
-  const auto enough = [&](const exact::Integer& low) {
-    return low > 0 && exact::at_most_exp(whole() - low, low, epsilon);
-  };
-  while (above - below > 1) {
-    const exact::Integer middle = (above + below) / 2;
-    (enough(middle) ? above : below) = middle;
-  }
-  return above.convert_to<std::uint64_t>();
-}
-
 class LdpSgd final : public VectorMechanism {
  public:
   LdpSgd(Domain domain, const Parameters& parameters)
       : VectorMechanism("ldp-sgd.v1", std::move(domain), parameters),
-        low_(least_low(get(parameters, "epsilon"))) {
+        low_(0 - largest_threshold(get(parameters, "epsilon"))) {
     const auto d = static_cast<double>(dimension());
     const double side = d == 1.0 ? 1.0 : Sphere(dimension()).inverse_mean();
     // (e^eps + 1) / (e^eps - 1) of the coin that is really thrown.

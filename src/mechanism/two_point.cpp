@@ -70,6 +70,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "base/exact.h"
 #include "base/text.h"
+#include "mechanism/coin.h"
 #include "mechanism/value.h"
 
 namespace sotto {
@@ -77,21 +78,10 @@ namespace {
 
 constexpr double kHalf = 0x1p63;
 
-/// The largest double m < 2^63 with 2^63 + m <= e^epsilon (2^63 - m).
-double largest_offset(double epsilon) {
-  const double below = std::nextafter(kHalf, 0.0);
-  double most = std::min(below, kHalf * std::tanh(epsilon / 2.0) * (1.0 + 0x1p-50));
-  while (!exact::at_most_exp(exact::rational(kHalf) + exact::rational(most),
-                             exact::rational(kHalf) - exact::rational(most), epsilon)) {
-    most = std::nextafter(most, 0.0);
-  }
-  return std::floor(most);
-}
-
 class TwoPointChannel final : public Channel {
  public:
   TwoPointChannel(const Range& range, double epsilon)
-      : range_(range), most_(largest_offset(epsilon)), slope_(most_ / range.radius) {}
+      : range_(range), most_(largest_lean(epsilon)), slope_(most_ / range.radius) {}
 
   Symbol smallest() const noexcept override { return 0; }
   Symbol largest() const noexcept override { return 1; }

@@ -1,6 +1,7 @@
 #include "mechanism/value.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/exact.h"
@@ -166,10 +167,9 @@ void ValueMechanism::sample_block(std::span<const float> input, std::size_t bloc
     } else if (channel.wide()) {
       channel.draw_block_wide(draw, symbols.data() + (at - begin));
     } else {
-      std::vector<std::int32_t> narrow(count);
+      std::array<std::int32_t, kBlock> narrow;
       channel.draw_block(draw, narrow.data());
-      std::copy(narrow.begin(), narrow.end(),
-                symbols.begin() + static_cast<std::ptrdiff_t>(at - begin));
+      std::copy_n(narrow.begin(), count, symbols.begin() + static_cast<std::ptrdiff_t>(at - begin));
     }
     at = until;
   }

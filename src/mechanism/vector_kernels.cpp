@@ -70,21 +70,13 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace sotto {
-namespace {
-
-bool scalar() { return simd_level() == SimdLevel::kScalar; }
-
-}  // namespace
-
 void rescale(std::int16_t* values, std::size_t count, float factor) {
-  (scalar() ? HWY_STATIC_DISPATCH(rescale_wide_one) : SOTTO_SIMD_CALL(rescale_wide))(values, count,
-                                                                                     factor);
+  SOTTO_SIMD_OR_ONE(rescale_wide)(values, count, factor);
 }
 
 void combine(const Combination& how, const double* noise, const float* input, std::size_t count,
              std::int32_t* out) {
-  (scalar() ? HWY_STATIC_DISPATCH(combine_wide_one) : SOTTO_SIMD_CALL(combine_wide))(
-      how, noise, input, count, out);
+  SOTTO_SIMD_OR_ONE(combine_wide)(how, noise, input, count, out);
 }
 
 }  // namespace sotto

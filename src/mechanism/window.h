@@ -5,8 +5,7 @@
 // uniformly from the window, with M_out / 2^64 from the other N - n slots. So one slot has
 // probability hi = M_in / (n 2^64) inside and lo = M_out / ((N - n) 2^64) outside, and with
 //
-//   M_in (N - n) <= e^eps M_out n                                      (decided in exact
-//   arithmetic)
+//   M_in (N - n) <= e^eps M_out n      (decided in exact arithmetic)
 //
 // every likelihood ratio is at most hi / lo <= e^eps, wherever the windows are.
 //

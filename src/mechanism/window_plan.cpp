@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/exact.h"
+#include "mechanism/coin.h"
 #include "mechanism/window.h"
 
 namespace sotto {
@@ -23,20 +24,6 @@ Integer scaled_exp(double epsilon) {
 
 /// The mass that is left when `pair` is taken from 2^64.
 Integer rest_of(std::uint64_t pair) { return (Integer(1) << 64) - pair; }
-
-double to_double_down(const Integer& value) {
-  auto nearest = value.convert_to<double>();
-  while (Integer(nearest) > value) nearest = std::nextafter(nearest, 0.0);
-  return nearest;
-}
-
-/// The most that |T - 2^63| may be: (2^63 + m) <= e^eps (2^63 - m), a whole number in a double.
-double largest_lean(double epsilon) {
-  const Integer e = scaled_exp(epsilon);
-  const Integer one = Integer(1) << kExpBits;
-  const Integer most = (Integer(1) << 63) * (e - one) / (e + one);
-  return std::floor(std::min(to_double_down(most), std::nextafter(0x1p63, 0.0)));
-}
 
 }  // namespace
 

@@ -4,16 +4,11 @@
 
 #include <cmath>
 
+#include "flat_layout.h"
 #include "sotto/aggregate.h"
 #include "sotto/mechanism.h"
 
 namespace sotto {
-
-inline std::shared_ptr<const Layout> flat_layout(std::size_t size) {
-  auto layout = std::make_shared<Layout>();
-  layout->add("w", {static_cast<std::int64_t>(size)}, TensorRole::kParameter);
-  return layout;
-}
 
 class CountingMechanism final : public Mechanism {
  public:

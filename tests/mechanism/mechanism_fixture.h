@@ -10,20 +10,15 @@
 #include <map>
 
 #include "base/simd.h"
+#include "flat_layout.h"
 #include "sotto/mechanism.h"
 
 namespace sotto {
 
-inline std::shared_ptr<const Layout> layout_of(std::size_t size) {
-  auto layout = std::make_shared<Layout>();
-  layout->add("w", {static_cast<std::int64_t>(size)}, TensorRole::kParameter);
-  return layout;
-}
-
 inline Result<std::unique_ptr<Mechanism>> try_make(std::string_view name,
                                                    const Parameters& parameters,
                                                    Range range = {0.0, 1.0}, std::size_t size = 1) {
-  return make_mechanism(name, Domain{layout_of(size), {range}}, parameters);
+  return make_mechanism(name, Domain{flat_layout(size), {range}}, parameters);
 }
 
 inline std::unique_ptr<Mechanism> made(std::string_view name, const Parameters& parameters,

@@ -13,7 +13,7 @@ struct Sample {
   std::string label = mechanism;
 
   Result<std::unique_ptr<Mechanism>> make(std::size_t size) const {
-    return make_mechanism(mechanism, Domain{layout_of(size), {range}}, parameters);
+    return make_mechanism(mechanism, Domain{flat_layout(size), {range}}, parameters);
   }
   /// Values from beyond one end of the range to beyond the other, with NaN and infinities among
   /// them.

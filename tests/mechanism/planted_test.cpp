@@ -24,7 +24,7 @@ Staircase sound_staircase() { return Staircase::make(sound_sizes(), kEps).value(
 std::unique_ptr<Mechanism> mechanism_of(std::shared_ptr<const Channel> channel,
                                         std::size_t size = 1, Range range = kRange) {
   auto made = ValueMechanism::make(
-      "planted.v1", Domain{layout_of(size), {range}}, {}, kEps, "planted",
+      "planted.v1", Domain{flat_layout(size), {range}}, {}, kEps, "planted",
       [&](const Range&, const Parameters&) -> Result<std::shared_ptr<const Channel>> {
         return channel;
       });
