@@ -36,6 +36,29 @@ struct Guarantee {
   std::string unit = "report";
   double unit_epsilon = std::numeric_limits<double>::infinity();
   double claimed_epsilon = std::numeric_limits<double>::infinity();
+
+  /// How many units a report has: their losses compose to the report's.
+  std::uint64_t units = 1;
+  /// Gaussian noise: sensitivity / sigma, and the part of delta that arithmetic costs; else 0.
+  double gaussian_ratio = 0.0;
+  double gaussian_slack = 0.0;
+};
+
+/// What all laws of a mechanism have in common: with respect to one fixed law, the law of every
+/// input has a density between `floor` and `floor` e^`epsilon`. The more they have in common, the
+/// better a report hides among those of other clients.
+struct Background {
+  double epsilon = std::numeric_limits<double>::infinity();  // rounded up
+  double floor = 0.0;  // rounded down; 0: nothing is known beyond epsilon
+  /// Chance that the sampler's arithmetic ends in another report than the exact law's (vectors).
+  double coupling = 0.0;
+};
+
+/// A number that the sampler compares with or computes from, as text without loss: an integer in
+/// decimal, or a double as printf's %a writes it.
+struct Constant {
+  std::string name;
+  std::string value;
 };
 
 /// Of the decoded value of one report, over the mechanism's randomness.
@@ -91,6 +114,11 @@ class Mechanism {
   /// Whether the probabilities of output `output` sum to one in integers, counted anew.
   virtual bool sums_to_one(std::span<const float> x, std::size_t output) const = 0;
 
+  /// What the laws of the outputs first .. first + count - 1, sent together, have in common.
+  virtual Background background(std::size_t first, std::size_t count) const;
+  /// Every number that decides the law of a report, for a certificate: integer thresholds first.
+  virtual std::vector<Constant> constants() const { return {}; }
+
   /// How many random bytes an output costs, ties and rejections aside: what a benchmark compares
   /// the mechanism's own work with. 0 where the mechanism does not tell.
   virtual double random_bytes_per_output() const noexcept { return 0.0; }
@@ -127,6 +155,8 @@ struct MechanismInfo {
   std::string_view guarantee;
   std::string_view bias;       // "unbiased", or in which way it is biased
   std::string_view reference;  // where it was published
+  /// Why its authors hold the claimed epsilon for a whole client's; empty where they do not.
+  std::string_view published_client_claim;
   std::span<const ParameterInfo> parameters;
 };
 

@@ -96,6 +96,12 @@ bool ParameterInfo::accepts(double value) const {
          (!integer || value == std::floor(value));
 }
 
+Background Mechanism::background(std::size_t, std::size_t) const {
+  Background background;
+  background.epsilon = guarantee().epsilon;
+  return background;
+}
+
 Report Mechanism::perturb(const Bounded& input, BitSource& bits, unsigned threads) const {
   if (input.domain_ != domain().fingerprint()) {
     throw std::invalid_argument("perturb() needs values that were bounded for this mechanism");

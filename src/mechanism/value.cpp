@@ -71,6 +71,7 @@ Result<std::unique_ptr<Mechanism>> ValueMechanism::make(std::string_view version
   guarantee.epsilon = 0.0;
   guarantee.unit = "weight";
   guarantee.unit_epsilon = 0.0;
+  guarantee.units = domain.layout->size();
   guarantee.claimed_epsilon = claimed;
   guarantee.statement = std::move(statement);
   for (std::size_t t = 0; t < self->channels_.size(); ++t) {

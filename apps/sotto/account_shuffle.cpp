@@ -1,0 +1,7 @@
+#include "account_commands.h"
+
+namespace sotto::cli {
+
+void add_account_shuffle(CLI::App&, Action&) {}
+
+}  // namespace sotto::cli
