@@ -103,7 +103,6 @@ TEST(Budget, WhoHasNoneLeftIsLeftOut) {
   std::uint64_t most = 0;
   for (const auto& [client, rounds] : taken) most = std::max(most, rounds);
   EXPECT_EQ(result.record->at("privacy")["rounds"], most);
-  EXPECT_LT(most, 6U);
   // The report of a client that is left out does not count for the model.
   EXPECT_NE(result.model, run(toy_recipe(), {}).model);
 }
