@@ -35,6 +35,8 @@ namespace {
 constexpr double kTail = 1e-18;
 /// Relative width of what is lumped together.
 constexpr double kWidth = 2e-3;
+/// Steps of the grid in a deviation of the loss.
+constexpr double kFine = 2048.0;
 /// Of chances that are products of three binomial ones.
 constexpr double kError = 4.0 * kBinomialError;
 
@@ -108,7 +110,7 @@ class Mixture {
       square += part.chance * std::min(most * most, spread * spread);
     }
     if (reach == 0.0) return {};
-    LossBuilder builder(std::sqrt(square) / 256.0, reach);
+    LossBuilder builder(std::sqrt(square) / kFine, reach);
     for (const Coins& part : parts_) sotto::add(builder, part);
     builder.add_infinite(infinite_);
     return LossBuilder::symmetric(std::move(builder).finish(kError));
@@ -195,7 +197,7 @@ PrivacyLoss PrivacyLoss::shuffled_binary(double epsilon, std::uint64_t clients) 
   const double reach = std::max(std::abs(loss_of_count(ones.first)), loss_of_count(ones.end()));
   const double spread =
       2.0 * std::tanh(epsilon / 2.0) / std::sqrt(4.0 * static_cast<double>(clients) * flip * keep);
-  const double step = std::min(spread, reach) / 256.0;
+  const double step = std::min(spread, reach) / kFine;
   LossBuilder forward(step, reach), backward(step, reach);
   for (std::uint64_t x = ones.first; x <= ones.end(); ++x) {
     const auto chance = [&](std::uint64_t at) {
