@@ -121,9 +121,9 @@ class Mixture {
   double infinite_ = 0.0;
 };
 
-/// Every other client throws a fair coin with probability `clone`; ours shows with chance `weight`.
-PrivacyLoss among_coins(std::uint64_t others, double clone, double weight) {
-  const BinomialWindow clones = binomial_window(others, clone, 1.0 - clone, kTail);
+/// Every other client throws a fair coin with probability `clone`; ours shows with this weight.
+PrivacyLoss among_coins(std::uint64_t others, double clone, double no_clone, double weight) {
+  const BinomialWindow clones = binomial_window(others, clone, no_clone, kTail);
   Mixture mixture;
   mixture.add_infinite(clones.below);
   visit_blocks(clones, [&](std::uint64_t lowest, std::uint64_t, double chance) {
@@ -170,7 +170,10 @@ PrivacyLoss PrivacyLoss::shuffled(const Background& background, std::uint64_t cl
   const double excess = std::expm1(epsilon);
   const double floor = std::min(background.floor, 1.0);
   const double share = floor > 0.0 ? (1.0 - floor) / (floor * excess) : 1.0;
-  if (share >= 0.5) return among_coins(clients - 1, 2.0 / (excess + 2.0), excess / (excess + 2.0));
+  if (share >= 0.5) {
+    const double weight = excess / (excess + 2.0);
+    return among_coins(clients - 1, 2.0 / (excess + 2.0), weight, weight);
+  }
   if (share <= 0.0) return {};
   return among_regions(clients - 1, floor, share, excess);
 }
@@ -178,7 +181,8 @@ PrivacyLoss PrivacyLoss::shuffled(const Background& background, std::uint64_t cl
 PrivacyLoss PrivacyLoss::shuffled_clones(double epsilon, std::uint64_t clients) {
   if (epsilon <= 0.0) return {};
   if (epsilon > kHopeless || clients < 2) return pure(epsilon);
-  return among_coins(clients - 1, std::exp(-epsilon), std::tanh(epsilon / 2.0));
+  return among_coins(clients - 1, std::exp(-epsilon), -std::expm1(-epsilon),
+                     std::tanh(epsilon / 2.0));
 }
 
 // All others hold 0, so the number of ones is Bin(n - 1, q) plus ours, q = 1 / (e^E + 1); with
