@@ -61,7 +61,9 @@ class PrivacyLoss {
     double infinite = 0.0;  // chance of an output that gives the input away
     double slack = 0.0;     // relative error of all chances, at most
   };
-  static Side convolve(const Side& a, const Side& b);
+  static void coarsen(Side& side);
+  static void trim(Side& side);
+  static Side convolve(Side a, Side b);
   static Side power(Side side, std::uint64_t count);
   static Side sampled(const Side& side, double rate);
   static double delta_of(const Side& side, double epsilon);

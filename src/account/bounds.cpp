@@ -1,0 +1,204 @@
+// Answers to single questions: every bound that is known, with its theorem, its assumption and,
+// outside its validity, the reason why it is refused.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/exact.h"
+#include "base/text.h"
+#include "sotto/account.h"
+
+namespace sotto {
+namespace {
+
+constexpr const char* kAnyMechanism = "each release is epsilon0-LDP, also if chosen after the last";
+constexpr const char* kShuffler =
+    "the order tells nothing about the senders; the adversary knows the data of all others";
+
+double up(double value) { return value + 1e-12 * std::abs(value); }
+
+/// The order with the least epsilon, by golden sections over ln(order - 1).
+double best_renyi(double epsilon0, double count, double delta) {
+  const auto epsilon = [&](double at) {
+    const double order = 1.0 + std::exp(at);
+    return renyi_to_epsilon(order, exact::multiply_up(count, renyi_of_pure(epsilon0, order)),
+                            delta);
+  };
+  constexpr double kGolden = 0.6180339887498949;
+  double low = -30.0, high = 30.0;
+  for (int i = 0; i < 80; ++i) {
+    const double left = high - kGolden * (high - low), right = low + kGolden * (high - low);
+    (epsilon(left) < epsilon(right) ? high : low) = epsilon(left) < epsilon(right) ? right : left;
+  }
+  return epsilon((low + high) / 2.0);
+}
+
+std::string number(double value) { return short_number(value); }
+
+/// A closed form for one batch, then sampling, then composition: half of delta is spent on the
+/// batches' own deltas, half on composing them.
+class ClosedForm {
+ public:
+  explicit ClosedForm(const ShuffleQuestion& question) : question_(question) {}
+
+  double batch_delta() const {
+    const double own = question_.count == 1
+                           ? question_.delta
+                           : question_.delta / (2.0 * static_cast<double>(question_.count));
+    return std::min(0.5, own / question_.sampling);
+  }
+  double composed(double batch_epsilon) const {
+    const double sampled = up(std::log1p(question_.sampling * std::expm1(up(batch_epsilon))));
+    if (question_.count == 1) return sampled;
+    return optimal_epsilon(sampled, question_.count, question_.delta / 2.0);
+  }
+
+ private:
+  const ShuffleQuestion& question_;
+};
+
+Bound erlingsson(const ShuffleQuestion& question) {
+  const ClosedForm form(question);
+  const double delta = form.batch_delta();
+  Bound bound{"erlingsson",   {},
+              question.delta, "Erlingsson et al. 2019: 12 epsilon0 sqrt(ln(1/delta) / n)",
+              kShuffler,      {}};
+  if (question.epsilon0 > 0.5) {
+    bound.reason = "epsilon0 = " + number(question.epsilon0) + " is above 1/2";
+  } else if (question.clients < 1000) {
+    bound.reason = with_commas(question.clients) + " clients are fewer than 1,000";
+  } else if (delta >= 0.01) {
+    bound.reason = "delta of a batch = " + number(delta) + " is not below 0.01";
+  } else {
+    bound.epsilon =
+        form.composed(12.0 * question.epsilon0 *
+                      std::sqrt(std::log(1.0 / delta) / static_cast<double>(question.clients)));
+  }
+  return bound;
+}
+
+Bound closed_form(const ShuffleQuestion& question) {
+  const ClosedForm form(question);
+  const double delta = form.batch_delta();
+  const auto n = static_cast<double>(question.clients);
+  Bound bound{"closed-form",
+              {},
+              question.delta,
+              "Feldman, McMillan, Talwar 2021, Theorem 3.1 (equation 1 of Measuring-Privacy)",
+              std::string(kShuffler) + "; an erratum restricts the class of randomizers",
+              {}};
+  const double most = n / (8.0 * std::log(2.0 / delta)) - 1.0;
+  if (most <= 0.0 || question.epsilon0 > std::log(most)) {
+    bound.reason = "epsilon0 = " + number(question.epsilon0) +
+                   " is above ln(n / (8 ln(2/delta)) - 1)" +
+                   (most > 1.0 ? " = " + number(std::log(most)) : ", which is not positive");
+    return bound;
+  }
+  const double grown = std::exp(question.epsilon0);
+  const double root = 4.0 * std::sqrt(2.0 * std::log(4.0 / delta)) / std::sqrt((grown + 1.0) * n);
+  bound.epsilon = form.composed(std::log1p(std::expm1(question.epsilon0) * (root + 4.0 / n)));
+  return bound;
+}
+
+Bound numerical(const char* name, const char* theorem, std::string assumption,
+                const PrivacyLoss& batch, const ShuffleQuestion& question) {
+  Bound bound{name, {}, question.delta, theorem, std::move(assumption), {}};
+  const double epsilon =
+      batch.sampled(question.sampling).times(question.count).epsilon(question.delta);
+  if (std::isfinite(epsilon)) {
+    bound.epsilon = epsilon;
+  } else {
+    bound.reason = "no epsilon has this delta: tails of about 1e-18 a batch are cut off and count";
+  }
+  return bound;
+}
+
+}  // namespace
+
+const Bound* best_of(const std::vector<Bound>& bounds) {
+  const Bound* best = nullptr;
+  for (const Bound& bound : bounds) {
+    if (!bound.valid() || !bound.upper) continue;
+    if (best == nullptr || *bound.epsilon < *best->epsilon) best = &bound;
+  }
+  return best;
+}
+
+std::vector<Bound> composition_bounds(double epsilon0, std::uint64_t count, double delta) {
+  const auto k = static_cast<double>(count);
+  std::vector<Bound> bounds;
+  bounds.push_back({"sequential",
+                    exact::multiply_up(epsilon0, k),
+                    0.0,
+                    "the sum (basic composition)",
+                    kAnyMechanism,
+                    {}});
+  const auto add = [&](const char* name, const char* theorem, auto epsilon) {
+    Bound bound{name, {}, delta, theorem, kAnyMechanism, {}};
+    if (!(delta > 0.0)) {
+      bound.reason = "needs a delta above 0";
+    } else if (const double value = epsilon(); std::isfinite(value)) {
+      bound.epsilon = value;
+    } else {
+      bound.reason = "no finite epsilon has this delta";
+    }
+    bounds.push_back(std::move(bound));
+  };
+  add("optimal", "Kairouz, Oh, Viswanath 2015, Theorem 3.3: exact for randomized response",
+      [&] { return optimal_epsilon(epsilon0, count, delta); });
+  add("advanced", "Dwork, Rothblum, Vadhan 2010; form of Kairouz, Oh, Viswanath 2015, Theorem 3.4",
+      [&] {
+        return up(k * epsilon0 * std::tanh(epsilon0 / 2.0) +
+                  epsilon0 * std::sqrt(2.0 * k * std::log(1.0 / delta)));
+      });
+  add("renyi", "Mironov 2017; to epsilon by Canonne, Kamath, Steinke 2020, Proposition 12",
+      [&] { return best_renyi(epsilon0, k, delta); });
+  add("loss-distribution",
+      "the law of the privacy loss of randomized response, composed numerically",
+      [&] { return PrivacyLoss::pure(epsilon0).times(count).epsilon(delta); });
+  return bounds;
+}
+
+std::vector<Bound> shuffle_bounds(const ShuffleQuestion& question) {
+  std::vector<Bound> bounds;
+  Bound none{"none",
+             {},
+             question.count == 1 ? 0.0 : question.delta,
+             "no amplification: composition of what the clients send",
+             kAnyMechanism,
+             {}};
+  const double sampled = question.sampling < 1.0
+                             ? up(std::log1p(question.sampling * std::expm1(question.epsilon0)))
+                             : question.epsilon0;
+  none.epsilon =
+      question.count == 1 ? sampled : optimal_epsilon(sampled, question.count, question.delta);
+  if (!std::isfinite(*none.epsilon)) {
+    none.epsilon.reset();
+    none.reason = "epsilon0 is too large for double precision";
+  }
+  bounds.push_back(std::move(none));
+  bounds.push_back(erlingsson(question));
+  bounds.push_back(closed_form(question));
+  bounds.push_back(numerical(
+      "clones", "Feldman, McMillan, Talwar 2021: others are clones with probability e^-epsilon0",
+      kShuffler, PrivacyLoss::shuffled_clones(question.epsilon0, question.clients), question));
+  bounds.push_back(numerical(
+      "generic", "variation ratio: others are clones with probability 2 / (e^epsilon0 + 1)",
+      std::string(kShuffler) + "; the randomizers are not chosen adaptively",
+      PrivacyLoss::shuffled({question.epsilon0, 0.0, 0.0}, question.clients), question));
+  if (question.mechanism && question.mechanism->floor > 0.0) {
+    bounds.push_back(numerical(
+        "background", "privacy blanket of this mechanism (Balle et al. 2019; three regions)",
+        kShuffler, PrivacyLoss::shuffled(*question.mechanism, question.clients), question));
+  }
+  if (question.sampling >= 1.0) {
+    bounds.push_back(numerical(
+        "exact-binary", "binary randomized response, all others hold the same value: exact",
+        "a lower bound: what no bound for all mechanisms can be below",
+        PrivacyLoss::shuffled_binary(question.epsilon0, question.clients), question));
+    bounds.back().upper = false;
+  }
+  return bounds;
+}
+
+}  // namespace sotto
