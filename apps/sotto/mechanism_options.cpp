@@ -46,15 +46,6 @@ std::string help_of(const Flag& flag) {
   return text;
 }
 
-std::optional<double> number(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  double value = 0.0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 Result<std::size_t> MechanismOptions::input_size(MechanismKind kind) const {
@@ -132,13 +123,22 @@ void add_size_options(CLI::App& command, MechanismOptions& options) {
 Result<Range> parse_range(const std::string& text) {
   const std::size_t comma = text.find(',');
   if (comma != std::string::npos) {
-    const auto centre = number(std::string_view(text).substr(0, comma));
-    const auto radius = number(std::string_view(text).substr(comma + 1));
+    const auto centre = parse_number(std::string_view(text).substr(0, comma));
+    const auto radius = parse_number(std::string_view(text).substr(comma + 1));
     if (centre && radius) return Range{*centre, *radius};
   }
   return fail(ErrorKind::kUsage, "--range '" + text +
                                      "': must be two numbers, centre and radius, with a comma "
                                      "between them, such as --range 0,0.075");
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  double value = 0.0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
 bool takes(const MechanismInfo& info, std::string_view parameter) {

@@ -39,6 +39,9 @@ void add_size_options(CLI::App& command, MechanismOptions& options);
 /// "0,0.075" -> centre and radius.
 Result<Range> parse_range(const std::string& text);
 
+/// A decimal number and nothing else, blanks around it aside.
+std::optional<double> parse_number(std::string_view text);
+
 bool takes(const MechanismInfo& info, std::string_view parameter);
 
 /// "value", "vector" or "bits".

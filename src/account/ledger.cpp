@@ -68,8 +68,7 @@ class SqliteLedger final : public Ledger {
 
   Result<std::vector<Result<Charge>>> charge_all(std::span<const ChargeRequest> requests) override {
     std::vector<Result<Charge>> answers;
-    SOTTO_CHECK(write([&]() -> Result<void> {
-      answers.clear();
+    const auto charge_each = [&]() -> Result<void> {
       for (const ChargeRequest& request : requests) {
         const Book::Item* item = nullptr;
         if (const auto allowed = may_charge(request, item); !allowed) {
@@ -83,7 +82,8 @@ class SqliteLedger final : public Ledger {
         answers.push_back(book_.charge_of(*item));
       }
       return {};
-    }));
+    };
+    SOTTO_CHECK(write(charge_each));
     return answers;
   }
 
@@ -225,13 +225,13 @@ class SqliteLedger final : public Ledger {
     const std::lock_guard lock(mutex_);
     {
       SOTTO_TRY(auto transaction, Transaction::begin(*database_, Transaction::Kind::kWrite));
-      Result<void> done = catch_up(*database_, book_);
+      SOTTO_CHECK(take_in());
       const std::uint64_t before = book_.head().entries;
-      if (done) done = step();
+      Result<void> done = step();
       if (done && book_.head().entries == before) return {};
       if (done) done = commit(transaction);
       if (!done) {
-        book_ = Book();
+        if (book_.head().entries != before) book_ = Book();
         return done;
       }
     }
@@ -242,11 +242,15 @@ class SqliteLedger final : public Ledger {
   auto read(const Step& step) const -> decltype(step()) {
     const std::lock_guard lock(mutex_);
     SOTTO_TRY(auto transaction, Transaction::begin(*database_, Transaction::Kind::kRead));
-    if (const auto current = catch_up(*database_, book_); !current) {
-      book_ = Book();
-      return tl::unexpected<Error>(current.error());
-    }
+    SOTTO_CHECK(take_in());
     return step();
+  }
+
+  /// What other processes have entered.
+  Result<void> take_in() const {
+    Result<void> done = catch_up(*database_, book_);
+    if (!done) book_ = Book();
+    return done;
   }
 
   const fs::path file_;

@@ -1,5 +1,7 @@
 #include "account/ledger_database.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <system_error>
 #include <thread>
@@ -116,14 +118,23 @@ Result<std::unique_ptr<Database>> Database::open(const std::filesystem::path& fi
   if (!std::filesystem::exists(status)) {
     return fail(ErrorKind::kNotFound, file.string() + ": there is no such ledger");
   }
-  int opened = database->open_as(file.string(), SQLITE_OPEN_READONLY);
-  // A reader keeps a lock beside the file. Where the folder takes none, nobody writes either,
-  // unless there is a journal that has not been taken in.
-  if (opened == SQLITE_OK && !database->number("PRAGMA schema_version") &&
-      (sqlite3_errcode(database->handle_.get()) & 0xFF) == SQLITE_CANTOPEN &&
-      !std::filesystem::exists(file.string() + "-wal", code)) {
-    opened =
-        database->open_as(immutable_name(file.string()), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+  const bool journal = std::filesystem::file_size(file.string() + "-wal", code) > 0 && !code;
+  int opened = SQLITE_OK;
+  if (::access(file.c_str(), W_OK) == 0) {
+    // A reader that may not write leaves its lock files behind; this one takes them away. A journal
+    // that was there before stays as it is.
+    opened = database->open_as(file.string(), SQLITE_OPEN_READWRITE);
+    sqlite3_db_config(database->handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, journal ? 1 : 0,
+                      nullptr);
+    if (opened == SQLITE_OK) SOTTO_CHECK(database->run("PRAGMA query_only = ON"));
+  } else {
+    opened = database->open_as(file.string(), SQLITE_OPEN_READONLY);
+    // Where the folder takes no lock files, nobody writes either, unless a journal is left.
+    if (opened == SQLITE_OK && !journal && !database->number("PRAGMA schema_version") &&
+        (sqlite3_errcode(database->handle_.get()) & 0xFF) == SQLITE_CANTOPEN) {
+      opened =
+          database->open_as(immutable_name(file.string()), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+    }
   }
   if (opened != SQLITE_OK) return tl::unexpected<Error>(database->error(opened));
   return database;

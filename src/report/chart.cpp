@@ -25,6 +25,16 @@ constexpr double kMarkerRoom = 11.0;      // pixels between markers; closer ones
 constexpr std::size_t kManyPoints = 600;  // beyond: a line alone, two points for each pixel column
 constexpr std::size_t kLongestName = 40;
 
+/// What has a place in the picture; on an axis of decades only positive numbers have.
+std::vector<Point> placeable(const LineChart& chart, std::vector<Point> points) {
+  for (auto& [x, y] : points) {
+    if ((chart.x_log && !(x > 0.0)) || (chart.y_log && !(y > 0.0))) {
+      y = std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+  return points;
+}
+
 bool usable(const Point& point) {
   return std::isfinite(point.first) && std::isfinite(point.second);
 }
@@ -153,7 +163,7 @@ std::string value_label(const LineChart& chart, double y) {
 }
 
 std::string draw_series(const LineChart& chart, std::size_t index, const Plot& plot) {
-  const std::vector<Point>& all = chart.series[index].points;
+  const std::vector<Point> all = placeable(chart, chart.series[index].points);
   const auto count = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), usable));
   const bool thin = count > kManyPoints;
   const std::vector<Point> points = thin ? thinned(all, plot) : all;
@@ -211,7 +221,7 @@ std::string to_svg(const LineChart& chart) {
   Extent y_extent;
   bool whole = true;
   for (const Series& series : chart.series) {
-    for (const Point& point : series.points) {
+    for (const Point& point : placeable(chart, series.points)) {
       if (!usable(point)) continue;
       x_extent.add(point.first);
       y_extent.add(point.second);
@@ -219,12 +229,14 @@ std::string to_svg(const LineChart& chart) {
     }
   }
   const bool empty = x_extent.low > x_extent.high;
-  if (empty) x_extent = y_extent = {0.0, 1.0};
+  if (empty) x_extent = y_extent = {chart.x_log || chart.y_log ? 0.1 : 0.0, 1.0};
 
   Plot plot;
-  plot.x = exact_axis(x_extent.low, x_extent.high, 9, whole);
-  plot.y = chart.y_range ? exact_axis(chart.y_range->first, chart.y_range->second, 6, false)
-                         : fitted_axis(y_extent.low, y_extent.high, 6, chart.y_percent);
+  plot.x = chart.x_log ? log_axis(x_extent.low, x_extent.high, 9, false)
+                       : exact_axis(x_extent.low, x_extent.high, 9, whole);
+  plot.y = chart.y_log     ? log_axis(y_extent.low, y_extent.high, 8, true)
+           : chart.y_range ? exact_axis(chart.y_range->first, chart.y_range->second, 6, false)
+                           : fitted_axis(y_extent.low, y_extent.high, 6, chart.y_percent);
   std::size_t widest = 0;
   for (const double tick : plot.y.ticks) {
     widest = std::max(widest, characters(plot.y.label(tick, chart.y_percent)));

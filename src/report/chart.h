@@ -22,6 +22,8 @@ struct LineChart {
   std::vector<Series> series;
   std::optional<std::pair<double, double>> y_range;
   bool y_percent = false;  // 0.97 is labelled 97 %
+  bool x_log = false;      // decades at equal distances; points that are not positive are left out
+  bool y_log = false;
 };
 
 struct HeatMap {

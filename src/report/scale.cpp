@@ -40,10 +40,18 @@ void put_ticks(Axis& axis) {
   }
 }
 
+/// "100", "10k", "1M", "1e+09": short, since decades reach far.
+std::string log_label(double tick) {
+  if (tick >= 1e4 && tick < 1e6) return number(tick / 1e3) + "k";
+  if (tick >= 1e6 && tick < 1e9) return number(tick / 1e6) + "M";
+  return number(tick);
+}
+
 }  // namespace
 
 std::string Axis::label(double tick, bool as_percent) const {
   const double unit = as_percent ? 100.0 : 1.0;
+  if (logarithmic) return as_percent ? percent(tick, 0) : log_label(tick);
   const int decimals =
       std::clamp(static_cast<int>(-std::floor(std::log10(step * unit) + 1e-9)), 0, 12);
   if (as_percent) return percent(tick, decimals);
@@ -81,6 +89,38 @@ Axis fitted_axis(double low, double high, int count, bool share) {
   if (share && high > 1.0) high = 1.0;
   Axis axis{low, high, step, {}};
   put_ticks(axis);
+  return axis;
+}
+
+Axis log_axis(double low, double high, int count, bool fitted) {
+  constexpr double kFarthest = 1e200;  // powers of ten some way beyond are still finite
+  constexpr double kClose = 1e-9;      // what misses a round number by rounding counts as it
+  low = std::clamp(low, 1.0 / kFarthest, kFarthest);
+  high = std::clamp(high, low, kFarthest);
+  if (high < 1.001 * low) {
+    low /= 2.0;
+    high *= 2.0;
+  }
+  const double first = std::floor(std::log10(low) + kClose);
+  const double last = std::ceil(std::log10(high) - kClose);
+  const double step = std::max(1.0, std::ceil((last - first) / count));
+  const bool between = 3.0 * (last - first) <= count;
+  std::vector<double> marks;  // round numbers, the first not above `low`, the last not below `high`
+  const int powers = static_cast<int>(std::ceil((last - first) / step));
+  for (int i = 0; i <= powers; ++i) {
+    const double power = std::pow(10.0, first + i * step);
+    marks.push_back(power);
+    if (between && i < powers) marks.insert(marks.end(), {2.0 * power, 5.0 * power});
+  }
+  if (fitted) {
+    const auto above = std::upper_bound(marks.begin(), marks.end(), low * (1.0 + kClose));
+    low = *std::prev(above);
+    high = *std::lower_bound(marks.begin(), marks.end(), high * (1.0 - kClose));
+  }
+  Axis axis{low, high, step, {}, true};
+  std::copy_if(marks.begin(), marks.end(), std::back_inserter(axis.ticks), [&](double mark) {
+    return mark >= low * (1.0 - kClose) && mark <= high * (1.0 + kClose);
+  });
   return axis;
 }
 

@@ -115,6 +115,55 @@ TEST(LineChart, ManyPointsStaySmallAndKeepTheirExtremes) {
   EXPECT_LT(highest, 110.0);
 }
 
+/// The x (0) or y (1) coordinates of the only series' line.
+std::vector<double> coordinates(const std::string& svg, std::size_t which) {
+  std::vector<double> found[2];
+  const std::string line = line_of(svg);
+  for (std::size_t at = 0; at < line.size();) {
+    std::size_t used = 0;
+    found[0].push_back(std::stod(line.substr(at + 1), &used));
+    at += 1 + used;
+    found[1].push_back(std::stod(line.substr(at + 1), &used));
+    at += 1 + used;
+  }
+  return found[which];
+}
+
+TEST(LineChart, DecadesStandAtEqualDistancesOnALogAxis) {
+  LineChart chart = one_series({{10, 0.01}, {100, 1}, {1000, 100}, {10000, 10000}});
+  const std::string linear = to_svg(chart);
+  chart.x_log = chart.y_log = true;
+  const std::string svg = to_svg(chart);
+  expect_sound(svg);
+  for (const std::size_t which : {0U, 1U}) {
+    const std::vector<double> places = coordinates(svg, which);
+    ASSERT_EQ(places.size(), 4U);
+    for (std::size_t i = 2; i < 4; ++i) {
+      EXPECT_NEAR(places[i] - places[i - 1], places[1] - places[0], 0.02) << which;
+    }
+  }
+  for (const char* label : {">10<", ">100<", ">1000<", ">10k<", ">0.01<"}) {
+    EXPECT_NE(svg.find(label), std::string::npos) << label;
+  }
+  EXPECT_NE(coordinates(linear, 0)[1], coordinates(svg, 0)[1]);
+}
+
+TEST(LineChart, ALogAxisTakesOddData) {
+  LineChart chart = one_series({{0, 1}, {1, -1}, {2, 0.5}, {3, 2.5}, {kNan, 1}, {5, kInfinity}});
+  chart.x_log = chart.y_log = true;
+  const std::string svg = to_svg(chart);
+  expect_sound(svg);
+  EXPECT_EQ(count(svg, "<title>"), 2U);             // only two points have a place
+  EXPECT_NE(svg.find(">0.5<"), std::string::npos);  // few decades: 2 and 5 between them
+  EXPECT_NE(svg.find(">5<"), std::string::npos);
+  for (auto points : std::vector<std::vector<std::pair<double, double>>>{
+           {}, {{0, 0}}, {{1, 1}}, {{1e-300, 1e-300}, {1e300, 1e300}}, {{7, 3}, {7, 3}}}) {
+    LineChart odd = one_series(points);
+    odd.x_log = odd.y_log = true;
+    expect_sound(to_svg(odd));
+  }
+}
+
 TEST(LineChart, TextIsEscapedEverywhere) {
   LineChart chart{"<script>T</script>", "<x>", "<y>", {{"<a\"b>", {{1, 1}, {2, 2}}}}, {}, false};
   chart.series.push_back({"</svg><script>", {{1, 2}, {2, 1}}});
