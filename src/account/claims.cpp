@@ -98,10 +98,11 @@ class ClaimTable {
     if (reports == 0 || !std::isfinite(guarantee_.epsilon)) return std::nullopt;
     Claim claim = sum;
     claim.delta = exposure_.delta;
+    const std::uint64_t units = by_weight() ? guarantee_.units : 1;
+    // One release composes with nothing; only Gaussian noise has another epsilon at another delta.
+    if (units * reports < 2 && guarantee_.gaussian_ratio == 0.0) return std::nullopt;
     if (pure()) {
-      const std::uint64_t units = by_weight() ? guarantee_.units : 1;
       const double unit = by_weight() ? guarantee_.unit_epsilon : guarantee_.epsilon;
-      if (units * reports < 2) return std::nullopt;
       claim.epsilon = optimal_epsilon(unit, units * reports, exposure_.delta);
       claim.theorem = "optimal composition of " + with_commas(units * reports) +
                       " releases of epsilon " + short_number(unit) +
@@ -180,7 +181,8 @@ class ClaimTable {
       return;
     }
     const ShuffledEpsilon answer = amplify(mechanism_, exposure_);
-    if (answer.epsilon && *answer.epsilon < local.epsilon) {
+    // A gain of less than a part in a thousand is not worth an assumption.
+    if (answer.epsilon && *answer.epsilon < 0.999 * local.epsilon) {
       claim.epsilon = *answer.epsilon;
       claim.delta = exposure_.delta;
       claim.theorem = "shuffling of " + split_words() +

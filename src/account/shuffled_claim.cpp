@@ -111,11 +111,15 @@ ShuffledEpsilon epsilon_at(const PrivacyLoss& loss, double delta, double couplin
 ShuffledEpsilon shuffled(const Mechanism& mechanism, const Exposure& exposure,
                          const std::vector<Batches>& batches, double sampling) {
   const Guarantee guarantee = mechanism.guarantee();
-  if (guarantee.delta > 0.0 || guarantee.gaussian_ratio > 0.0) {
+  const std::vector<ChunkKind> kinds = chunk_kinds(mechanism, exposure.split);
+  // A delta is either that of the sampler's arithmetic, which the coupling accounts for, or one of
+  // the exact law, for which nothing is known here.
+  const bool only_arithmetic = std::ranges::all_of(
+      kinds, [](const ChunkKind& kind) { return kind.background.coupling > 0.0; });
+  if (guarantee.gaussian_ratio > 0.0 || (guarantee.delta > 0.0 && !only_arithmetic)) {
     return {std::nullopt, "no amplification is proven for a mechanism with a delta of its own",
             0.0};
   }
-  const std::vector<ChunkKind> kinds = chunk_kinds(mechanism, exposure.split);
   for (const ChunkKind& kind : kinds) {
     if (!(kind.background.epsilon <= kHopeless)) {
       return {std::nullopt,

@@ -112,8 +112,7 @@ TEST(Budget, NobodyLeftEndsTheRunAndSaysWhy) {
   RunOptions options = with(ledger);
   std::string notes;
   options.on_note = [&](const std::string& note) { notes += note + '\n'; };
-  const RunResult result =
-      run(toy_recipe({"ledger.rounds=2", "federation.fraction=1"}), options);
+  const RunResult result = run(toy_recipe({"ledger.rounds=2", "federation.fraction=1"}), options);
   EXPECT_EQ(result.stopped, "budget");
   EXPECT_EQ(result.rounds.size(), 2U);
   EXPECT_EQ(result.record->at("stopped"), "budget");
@@ -184,8 +183,8 @@ TEST(Budget, ALedgerThatLostChargesIsChargedAgainOrRefuses) {
 
   // Another training of the same clients has used up what this one needs.
   const auto spent = std::make_shared<FakeLedger>();
-  run(toy_recipe({"ledger.rounds=6", "federation.fraction=1", "federation.rounds=4",
-                  "train.lr=0.1"}),
+  run(toy_recipe(
+          {"ledger.rounds=6", "federation.fraction=1", "federation.rounds=4", "train.lr=0.1"}),
       with(spent));
   options.open_ledger = with(spent).open_ledger;
   const auto refused = run_recipe(toy_recipe(rest), options, make_toy);
@@ -235,7 +234,8 @@ TEST(Batches, TooFewReportsAreNotReleasedAndTheModelStays) {
   EXPECT_EQ(result.rounds[1].released, 0U);
   EXPECT_EQ(result.rounds[1].to_json()["released"], 0);
   EXPECT_NE(notes.find("round 2: 20 reports are fewer than shuffle.min_batch"), std::string::npos);
-  EXPECT_EQ(result.model, run(toy_recipe({"federation.fraction=1", "federation.rounds=1"}), {}).model);
+  EXPECT_EQ(result.model,
+            run(toy_recipe({"federation.fraction=1", "federation.rounds=1"}), {}).model);
   // The reports were made, so they cost; but only one batch reached the server.
   const auto& privacy = result.record->at("privacy");
   EXPECT_EQ(privacy["rounds"], 3);
@@ -270,8 +270,7 @@ TEST(Batches, ResumeRebuildsParticipationAndBatches) {
   part.push_back("federation.rounds=3");
   run(toy_recipe(part), options);
   options.resume = true;
-  EXPECT_EQ(run(toy_recipe(settings), options).record->at("privacy"),
-            whole.record->at("privacy"));
+  EXPECT_EQ(run(toy_recipe(settings), options).record->at("privacy"), whole.record->at("privacy"));
 }
 
 }  // namespace

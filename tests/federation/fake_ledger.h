@@ -42,8 +42,7 @@ class FakeLedger final : public Ledger {
     spent.rounds = it->second.rounds;
     return spent;
   }
-  Result<std::vector<Result<Charge>>> charge_all(
-      std::span<const ChargeRequest> requests) override {
+  Result<std::vector<Result<Charge>>> charge_all(std::span<const ChargeRequest> requests) override {
     if (on_charge) on_charge();
     ++transactions;
     std::vector<Result<Charge>> answers;

@@ -7,8 +7,8 @@ namespace sotto {
 namespace {
 
 Recipe recipe_of(const std::string& more, const std::vector<std::string>& settings = {}) {
-  auto recipe = parse_recipe(
-      "[data]\nname = \"mnist\"\n[model]\nname = \"srr-mnist\"\n" + more, "r.toml", settings);
+  auto recipe = parse_recipe("[data]\nname = \"mnist\"\n[model]\nname = \"srr-mnist\"\n" + more,
+                             "r.toml", settings);
   EXPECT_TRUE(recipe) << recipe.error().message;
   return *recipe;
 }
@@ -20,10 +20,10 @@ PrivacyPlan plan_of(const Recipe& recipe) {
 }
 
 TEST(Plan, NeedsNoDataOfAKnownSet) {
-  const PrivacyPlan plan = plan_of(recipe_of(
-      "[federation]\nclients = 200\nfraction = 0.3\nrounds = 7\n"
-      "[privacy]\nmechanism = \"two-point\"\nepsilon = 1.0\n"
-      "[shuffle]\nmode = \"shuffler\"\nsplit = 10\n[account]\ndelta = 1e-5\n"));
+  const PrivacyPlan plan =
+      plan_of(recipe_of("[federation]\nclients = 200\nfraction = 0.3\nrounds = 7\n"
+                        "[privacy]\nmechanism = \"two-point\"\nepsilon = 1.0\n"
+                        "[shuffle]\nmode = \"shuffler\"\nsplit = 10\n[account]\ndelta = 1e-5\n"));
   EXPECT_EQ(plan.mechanism->outputs(), 20490U);
   EXPECT_EQ(plan.clients, 200U);
   EXPECT_EQ(plan.clients_per_round, 60U);
