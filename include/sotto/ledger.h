@@ -104,6 +104,13 @@ class Ledger {
   /// Sets what the client allows from now on; opens the account if there is none.
   virtual Result<void> set_limits(const std::string& client, const std::string& dataset,
                                   const Limits& limits) = 0;
+  /// Many at once, in one transaction where the ledger has such.
+  struct AccountLimits {
+    std::string client;
+    std::string dataset;
+    Limits limits;
+  };
+  virtual Result<void> set_limits_all(std::span<const AccountLimits> accounts);
   virtual Result<Spent> spent(const std::string& client, const std::string& dataset) const = 0;
 
   /// Charges the request, or finds the charge that the same round has already: kRefused, with the

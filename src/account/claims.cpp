@@ -111,6 +111,7 @@ class ClaimTable {
       claim.epsilon = loss_of(mechanism_).times(reports).epsilon(exposure_.delta);
       claim.theorem = "composition of " + counted(reports, "report") + " by their privacy loss";
     }
+    if (!std::isfinite(claim.epsilon)) return std::nullopt;  // delta is below what reports cost
     if (claim.epsilon >= sum.epsilon && claim.delta >= sum.delta) return std::nullopt;
     return claim;
   }

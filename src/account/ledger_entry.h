@@ -23,12 +23,7 @@
 
 namespace sotto {
 
-struct LimitsEntry {
-  std::string client;
-  std::string dataset;
-  Limits limits;
-};
-
+using LimitsEntry = Ledger::AccountLimits;
 using ChargeEntry = ChargeRequest;
 
 struct BindEntry {

@@ -130,15 +130,17 @@ Result<void> catch_up(const Database& database, Book& book) {
     SOTTO_TRY(const bool row, rows.next());
     if (!row) break;
     const std::uint64_t number = book.head().entries + 1;
-    const std::string name = "entry " + with_commas(number);
-    if (rows.number(0) != number) return tampered(database, name + " is missing");
+    const auto wrong = [&](const std::string& what) {
+      return tampered(database, "entry " + with_commas(number) + what);
+    };
+    if (rows.number(0) != number) return wrong(" is missing");
     const auto entry = decode(rows.text(1));
-    if (!entry) return tampered(database, name + " is not one that Sotto writes");
+    if (!entry) return wrong(" is not one that Sotto writes");
     if (const auto applied = book.apply(*entry, rows.text(1)); !applied) {
-      return tampered(database, name + " is " + applied.error().message);
+      return wrong(" is " + applied.error().message);
     }
     if (book.head().hash != rows.text(2)) {
-      return tampered(database, name + " does not have the hash that it was entered with");
+      return wrong(" does not have the hash that it was entered with");
     }
   }
   if (end.entries != book.head().entries || end.hash != book.head().hash) {

@@ -32,6 +32,13 @@ Cost Cost::of(const Guarantee& guarantee) {
           .units = guarantee.units};
 }
 
+Result<void> Ledger::set_limits_all(std::span<const AccountLimits> accounts) {
+  for (const AccountLimits& one : accounts) {
+    SOTTO_CHECK(set_limits(one.client, one.dataset, one.limits));
+  }
+  return {};
+}
+
 Result<Charge> Ledger::charge(const ChargeRequest& request) {
   SOTTO_TRY(auto answers, charge_all({&request, 1}));
   if (answers.size() != 1) return fail(ErrorKind::kInternal, "the ledger gave no answer");

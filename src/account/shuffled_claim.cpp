@@ -81,31 +81,30 @@ double coupling_of(const std::vector<ChunkKind>& kinds, const std::vector<Batche
   return sum;
 }
 
-/// The least epsilon with loss.delta(epsilon) + coupling (1 + e^epsilon) <= delta, among those
-/// where the second term takes a half, a quarter, ... of delta. What is left for the first one
-/// grows from step to step, so epsilon falls until the second no longer fits.
+/// The least epsilon with loss.delta(epsilon) + coupling (1 + e^epsilon) <= delta, among those where
+/// the second term may take 2^-20, 2^-19, ... 1/2 of delta. What is left for the first one falls
+/// from step to step and epsilon grows, so the first step where the second term fits is the best.
 ShuffledEpsilon epsilon_at(const PrivacyLoss& loss, double delta, double coupling) {
-  ShuffledEpsilon best;
-  best.coupling = coupling;
+  ShuffledEpsilon answer;
+  answer.coupling = coupling;
   if (coupling == 0.0) {
-    best.epsilon = loss.epsilon(delta);
-    return best;
+    answer.epsilon = loss.epsilon(delta);
+    return answer;
   }
   constexpr int kSteps = 20;
-  double share = delta;
-  for (int step = 0; step < kSteps; ++step) {
-    share *= 0.5;
+  for (int step = kSteps; step > 0; --step) {
+    const double share = std::ldexp(delta, -step);
+    if (2.0 * coupling > share) continue;  // e^epsilon is at least 1
     const double epsilon = loss.epsilon(std::nextafter(delta - share, 0.0));
-    // e^epsilon is a rounded number: a little more than twice its error is allowed for.
+    // e^epsilon is a rounded number: far more than its error is allowed for.
     const double cost = coupling * (1.0 + std::exp(epsilon)) * (1.0 + 0x1p-40);
-    if (!(cost <= share)) break;
-    best.epsilon = epsilon;
+    if (!(cost <= share)) continue;
+    answer.epsilon = epsilon;
+    return answer;
   }
-  if (!best.epsilon) {
-    best.reason = "the sampler's arithmetic alone would cost more than delta " +
+  answer.reason = "the sampler's arithmetic alone would cost more than delta " +
                   short_number(delta) + " in these batches";
-  }
-  return best;
+  return answer;
 }
 
 ShuffledEpsilon shuffled(const Mechanism& mechanism, const Exposure& exposure,

@@ -18,9 +18,9 @@
 #include "federation/plan.h"
 #include "federation/round.h"
 #include "federation/run_folder.h"
+#include "federation/run_json.h"
 #include "federation/selection.h"
 #include "federation/setup.h"
-#include "sotto/version.h"
 
 namespace sotto {
 namespace {
@@ -59,7 +59,7 @@ class Run {
     if (options_.on_note) options_.on_note(text);
   }
   Exposure exposure() const;
-  nlohmann::json record(const char* status) const;
+  Result<nlohmann::json> record(const char* status) const;
 
   const Recipe& recipe_;
   const RunOptions& options_;
@@ -93,7 +93,8 @@ Result<void> Run::restore() {
   // A killed run may have written a line for a round that its last checkpoint does not know.
   SOTTO_CHECK(folder_.write_metrics(result_.rounds));
   result_.claims = claims_of(*setup_.mechanism, exposure());
-  return folder_.write_record(record("running"));
+  SOTTO_TRY(const nlohmann::json json, record("running"));
+  return folder_.write_record(json);
 }
 
 std::vector<std::uint32_t> Run::picked(RoundId number) const {
@@ -260,59 +261,9 @@ Result<void> Run::remember() {
   return folder_.write_metrics(result_.rounds);
 }
 
-nlohmann::json Run::record(const char* status) const {
-  const Layout& layout = setup_.factory->layout();
-  nlohmann::json json = {
-      {"format", "sotto.run.v1"},
-      {"name", recipe_.output.name},
-      {"status", status},
-      {"started", started_},
-      {"recipe", recipe_.to_json()},
-      {"recipe_file", recipe_.file},
-      {"seed", recipe_.federation.seed},
-      {"threads", setup_.transport->lanes()},
-      {"versions", {{"sotto", SOTTO_VERSION}, {"trainer", setup_.factory->version()}}},
-      {"model",
-       {{"name", recipe_.model.file.empty() ? recipe_.model.name : recipe_.model.file},
-        {"parameters", layout.parameter_count()},
-        {"buffers", layout.size() - layout.parameter_count()},
-        {"device", setup_.factory->device()}}},
-      {"data",
-       {{"name", recipe_.data.name},
-        {"train", setup_.data->train.size()},
-        {"test", setup_.data->test.size()},
-        {"clients", setup_.partition->clients()},
-        {"clients_per_round", setup_.clients_per_round},
-        {"partition", recipe_.data.partition}}},
-      {"privacy",
-       privacy_record(*setup_.mechanism, exposure(), result_.claims, result_.stopped.empty())},
-      {"stopped", nullptr},
-      {"final", nullptr},
-      {"best", nullptr},
-  };
-  double train = 0.0;
-  double evaluate = 0.0;
-  double engine = 0.0;
-  double total = 0.0;
-  for (const RoundMetrics& metrics : result_.rounds) {
-    train += metrics.train_seconds;
-    evaluate += metrics.evaluate_seconds;
-    engine += metrics.engine_cpu_seconds;
-    total += metrics.round_seconds;
-  }
-  json["timings"] = {{"total_seconds", total},
-                     {"train_seconds", train},
-                     {"evaluate_seconds", evaluate},
-                     {"engine_seconds", engine}};
-  if (!result_.stopped.empty()) json["stopped"] = result_.stopped;
-  const auto brief = [](const RoundMetrics& metrics) {
-    const nlohmann::json whole = metrics.to_json();
-    return nlohmann::json{
-        {"round", whole["round"]}, {"accuracy", whole["accuracy"]}, {"loss", whole["loss"]}};
-  };
-  if (const RoundMetrics* last = result_.last_evaluated()) json["final"] = brief(*last);
-  if (const RoundMetrics* best = result_.best()) json["best"] = brief(*best);
-  return json;
+Result<nlohmann::json> Run::record(const char* status) const {
+  SOTTO_TRY(const std::optional<LedgerHead> ledger, budget_.head());
+  return run_json({recipe_, setup_, result_, status, started_, exposure(), ledger});
 }
 
 Result<RunResult> Run::execute() {
@@ -332,11 +283,12 @@ Result<RunResult> Run::execute() {
   }
   if (result_.stopped.empty()) result_.stopped = out_of_patience() ? "patience" : "rounds";
   result_.claims = claims_of(*setup_.mechanism, exposure());
+  SOTTO_TRY(const nlohmann::json json, record("finished"));
   if (folder_.writes()) {
     SOTTO_CHECK(setup_.factory->save(result_.model, folder_.model_path()));
-    SOTTO_CHECK(folder_.write_record(record("finished")));
+    SOTTO_CHECK(folder_.write_record(json));
   }
-  result_.record = std::make_shared<const nlohmann::json>(record("finished"));
+  result_.record = std::make_shared<const nlohmann::json>(json);
   result_.total_seconds = whole.seconds();
   return std::move(result_);
 }

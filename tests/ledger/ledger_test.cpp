@@ -176,6 +176,18 @@ TEST_F(LedgerTest, LimitsCountFromNowOn) {
   EXPECT_EQ(ledger->head()->entries, before->entries);  // the same limits are no entry
 }
 
+TEST_F(LedgerTest, LimitsOfManyAreSetTogetherOrNotAtAll) {
+  auto ledger = open();
+  std::vector<Ledger::AccountLimits> all = {
+      {"a", "mnist", kTen}, {"b", "mnist", kTen}, {"", "x", {}}};
+  EXPECT_FALSE(ledger->set_limits_all(all));
+  EXPECT_EQ(ledger->head()->entries, 0U);
+  all.pop_back();
+  ASSERT_TRUE(ledger->set_limits_all(all));
+  EXPECT_TRUE(ledger->charge(request(1, 1.0, "b")));
+  EXPECT_EQ(ledger->head()->entries, 3U);
+}
+
 TEST_F(LedgerTest, AChargeHasOneReport) {
   auto ledger = open_with(kTen);
   const auto charge = ledger->charge(request(1));
