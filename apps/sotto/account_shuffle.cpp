@@ -184,6 +184,7 @@ void add_account_shuffle(CLI::App& account, Action& action) {
   CLI::App& command =
       *account.add_subcommand("shuffle", "what is left of a client's epsilon after a shuffler");
   auto arguments = std::make_shared<Arguments>();
+  add_delta(command, arguments->delta);
   add_report_options(command, arguments->report);
   add_clients(command, arguments->clients)->required();
   add_number(command,
@@ -195,7 +196,6 @@ void add_account_shuffle(CLI::App& account, Action& action) {
              arguments->count);
   add_rounds(command, arguments->rounds);
   add_sampling(command, arguments->sampling);
-  add_delta(command, arguments->delta);
   command.add_option("--plot", arguments->plot, "draws epsilon against the number of clients")
       ->type_name("FILE.svg");
   command.add_flag("--json", arguments->json, "print JSON; null stands for no valid epsilon");
