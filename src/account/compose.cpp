@@ -40,7 +40,7 @@ double optimal_delta(double epsilon0, std::uint64_t count, double epsilon) {
   const double deviation = std::sqrt(k * truth * lie);
   const double lowest = k * truth - 12.0 * deviation - 60.0;
   double sum = std::numeric_limits<double>::min();  // for chances that underflow
-  if (lowest > static_cast<double>(first)) {  // what lies below is less than 10^-25
+  if (lowest > static_cast<double>(first)) {        // what lies below is less than 10^-25
     first = static_cast<std::uint64_t>(lowest);
     sum = 1e-25;
   }

@@ -15,11 +15,10 @@ constexpr int kSmallestPower = -9;
 /// Chunks of one round compose; the client is in all batches of a round or in none, so sampling
 /// comes after.
 Result<PrivacyLoss> shuffled_training(const Training& training) {
-  const std::uint64_t split = std::min(training.split, training.weights);
-  SOTTO_TRY(const Background chunk, chunk_of(training, split));
+  SOTTO_TRY(const Background chunk, chunk_of(training, training.split));
   PrivacyLoss round =
-      PrivacyLoss::shuffled(chunk, training.clients).times(training.weights / split);
-  if (const std::uint64_t rest = training.weights % split; rest > 0) {
+      PrivacyLoss::shuffled(chunk, training.clients).times(training.weights / training.split);
+  if (const std::uint64_t rest = training.weights % training.split; rest > 0) {
     SOTTO_TRY(const Background last, chunk_of(training, rest));
     round = round.with(PrivacyLoss::shuffled(last, training.clients));
   }
@@ -131,13 +130,13 @@ Result<Bound> price(const Training& training) {
   bound.name = "optimal";
   bound.delta = training.delta;
   bound.epsilon = optimal_epsilon(one.epsilon, training.weights * training.rounds, training.delta);
-  if (training.local) return bound;
-  SOTTO_TRY(const PrivacyLoss loss, shuffled_training(training));
-  if (const double epsilon = loss.epsilon(training.delta); epsilon < *bound.epsilon) {
-    SOTTO_TRY(const Background chunk,
-              chunk_of(training, std::min(training.split, training.weights)));
-    bound.name = chunk.floor > 0.0 ? "background" : "generic";
-    bound.epsilon = epsilon;
+  if (!training.local && training.clients > 1) {
+    SOTTO_TRY(const PrivacyLoss loss, shuffled_training(training));
+    if (const double epsilon = loss.epsilon(training.delta); epsilon < *bound.epsilon) {
+      SOTTO_TRY(const Background chunk, chunk_of(training, training.split));
+      bound.name = chunk.floor > 0.0 ? "background" : "generic";
+      bound.epsilon = epsilon;
+    }
   }
   describe(bound);
   return bound;

@@ -21,7 +21,7 @@ enum class PlanUnknown { kEpsilon0, kSplit, kRounds, kClients };
 struct Training {
   double epsilon0 = 0.0;      // of one weight; of the whole report where there is only one
   std::uint64_t weights = 1;  // that a client sends in a round
-  std::uint64_t split = 1;    // weights that travel together; the last chunk may be shorter
+  std::uint64_t split = 1;    // weights that travel together, at most all; the last may be fewer
   std::uint64_t rounds = 1;
   std::uint64_t clients = 1;  // of one batch, this one included
   bool local = false;         // no shuffler: composition alone; split and clients do not matter
