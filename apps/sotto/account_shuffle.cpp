@@ -87,7 +87,8 @@ Result<std::vector<Bound>> answer(const Training& training) {
   question.sampling = training.sampling;
   const std::uint64_t full = training.weights / training.split;
   const std::uint64_t rest = training.weights % training.split;
-  question.count = (full + (rest > 0 ? 1 : 0)) * training.rounds;
+  question.chunks = full + (rest > 0 ? 1 : 0);
+  question.count = question.chunks * training.rounds;
   if (training.background) question.mechanism = chunk;
   std::vector<Bound> bounds = shuffle_bounds(question);
   if (rest == 0) return bounds;
