@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "base/exact.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t kMantissas = 90'000;  // 10000 to 99999
 constexpr int kSmallestPower = -9;
+constexpr double kCouplingShare = 0x1p-20;
 
 /// Chunks of one round compose; the client is in all batches of a round or in none, so sampling
 /// comes after.
@@ -124,16 +126,34 @@ Result<std::optional<std::uint64_t>> first_change(
   return other;
 }
 
+double exact_delta(double delta, double coupling) {
+  return coupling > 0.0 ? delta * (1.0 - kCouplingShare) : delta;
+}
+
+bool coupling_fits(double delta, double coupling, double epsilon) {
+  // e^epsilon is a rounded number: far more than its error is allowed for.
+  return coupling == 0.0 ||
+         coupling * (1.0 + std::exp(epsilon)) <= delta * kCouplingShare * (1.0 - 1e-6);
+}
+
 Result<Bound> price(const Training& training) {
   SOTTO_TRY(const Background one, chunk_of(training, 1));
+  const auto reports = static_cast<double>(training.weights * training.rounds);
   Bound bound;
   bound.name = "optimal";
   bound.delta = training.delta;
-  bound.epsilon = optimal_epsilon(one.epsilon, training.weights * training.rounds, training.delta);
+  const double drift = one.coupling * reports;
+  const double local = optimal_epsilon(one.epsilon, training.weights * training.rounds,
+                                       exact_delta(training.delta, drift));
+  bound.epsilon =
+      coupling_fits(training.delta, drift, local) ? local : std::numeric_limits<double>::infinity();
   if (!training.local && training.clients > 1) {
+    SOTTO_TRY(const Background chunk, chunk_of(training, training.split));
+    // No fewer reports than chunks, and a chunk's coupling is no less than a shorter one's.
+    const double all = chunk.coupling * reports * static_cast<double>(training.clients);
     SOTTO_TRY(const PrivacyLoss loss, shuffled_training(training));
-    if (const double epsilon = loss.epsilon(training.delta); epsilon < *bound.epsilon) {
-      SOTTO_TRY(const Background chunk, chunk_of(training, training.split));
+    const double epsilon = loss.epsilon(exact_delta(training.delta, all));
+    if (epsilon < *bound.epsilon && coupling_fits(training.delta, all, epsilon)) {
       bound.name = chunk.floor > 0.0 ? "background" : "generic";
       bound.epsilon = epsilon;
     }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 namespace sotto {
 namespace {
@@ -139,6 +140,25 @@ TEST(Price, TakesWhatIsKnownOfTheMechanism) {
   };
   EXPECT_FALSE(price(training).has_value());
   EXPECT_FALSE(make_plan(training, PlanUnknown::kRounds, 1.0).has_value());
+}
+
+/// What the sampler's arithmetic may change counts, for every report that is seen.
+TEST(Price, CountsTheSamplersArithmetic) {
+  Training training = shuffled(1.0, 1000, 10);
+  const auto with = [&](double coupling) {
+    training.background = [coupling](double epsilon, std::uint64_t) -> Result<Background> {
+      return Background{epsilon, 0.0, coupling};
+    };
+    return *price(training).value().epsilon;
+  };
+  const double exact = with(0.0);
+  EXPECT_GT(with(1e-20), exact);
+  EXPECT_LT(with(1e-20), exact * 1.001);
+  // 10,000 reports: at 1e-16 a report nothing is left of a millionth of 1e-6.
+  EXPECT_EQ(with(1e-16), std::numeric_limits<double>::infinity());
+  training.local = true;  // ten reports, but e^epsilon of them together
+  EXPECT_LT(with(1e-20), 10.0);
+  EXPECT_EQ(with(1e-14), std::numeric_limits<double>::infinity());
 }
 
 /// The answer meets the target, the next value misses it, by prices asked for anew.
