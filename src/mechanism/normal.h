@@ -8,9 +8,14 @@
 // (a, b). The exactness of `ldp-sgd` rests on that and on nothing else.
 //
 // Error of the double form, u = 2^-53, against real arithmetic on real U and A whose leading bits
-// are the words: |error| <= 10 u r + 2 u / r with r = sqrt(-2 ln U). The series of ln(m) =
-// 2 atanh((m - 1) / (m + 1)) for m in [1/sqrt 2, sqrt 2] stops at a relative 2^-57, those of sine
-// and cosine on [0, pi / 4] at 2^-54; the rest is the rounding of 4, 3 and 3 steps that count.
+// are the words: |error| <= 10 u r + (2 u + 2^-64 / U) / r with r = sqrt(-2 ln U). The series of
+// ln(m) = 2 atanh((m - 1) / (m + 1)) for m in [1/sqrt 2, sqrt 2] stops at a relative 2^-57, those
+// of sine and cosine on [0, pi / 4] at 2^-54; the rest is rounding. Step by step:
+//   U from its word: 2 u relative, and 2^-64 because 63 bits stand for all: the part in 1 / r.
+//   ln U: (f + 2) and the quotient 2 u, the odd powers 0.2 u, two sums 2 u: 4.2 u relative, of
+//   which the root keeps half and adds one: 3.1 u r. sine and cosine: 3 u of the angle, 1.2 u of
+//   the series, one sum, the remainder: 4.5 u absolute. The product r sin A: 3.1 u r + 4.5 u r + u
+//   r, below 10 u r together with all products of errors.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +26,15 @@ namespace sotto {
 /// Pairs come in whole groups of so many, on every instruction set.
 inline constexpr std::size_t kPairGroup = 16;
 
+/// The smallest and the largest radius of the pairs: what the error of their deviates depends on.
+struct RadiusRange {
+  double least;
+  double most;
+};
+
 /// `pairs` words for radii, then `pairs` words for angles, become 2 * `pairs` deviates: first the
 /// first values of all pairs, then the second ones. `pairs` is a multiple of kPairGroup.
-void normals(const std::uint64_t* words, std::size_t pairs, double* out);
+RadiusRange normals(const std::uint64_t* words, std::size_t pairs, double* out);
 
 /// The same in single precision, times 4096 and rounded to integers: |value| <= 27,280 always.
 void lattice_normals(const std::uint32_t* words, std::size_t pairs, std::int16_t* out);
