@@ -34,6 +34,10 @@ Real positive_series(const Real& m, const Real& from, const Real& z) {
 
 constexpr int kNewtonEnd = -190;  // a step this small leaves its square
 constexpr int kNewtonRounds = 100;
+const Real& largest() {  // s or c is below sqrt(1/2), or the other one would be solved for
+  static const Real value = 0.75;
+  return value;
+}
 
 /// s from C(s) = 1/2 - probability.
 Real sine_of(const Real& m, const Real& c_d, const Real& probability, Real s) {
@@ -41,7 +45,7 @@ Real sine_of(const Real& m, const Real& c_d, const Real& probability, Real s) {
     const Real power = exp(m * log(1 - s * s));
     const Real central = c_d * s * power * positive_series(m, Real(1.5), s * s);
     const Real step = (central - (Real(0.5) - probability)) * (1 - s * s) / (c_d * power);
-    s -= step;
+    s = std::clamp<Real>(s - step, 0, largest());
     if (abs(step) < ldexp(Real(1), kNewtonEnd)) break;
   }
   return s;
@@ -54,7 +58,7 @@ Real cosine_of(const Real& m, const Real& c_d, const Real& probability, Real c) 
     const Real front = c_d * exp(2 * m * log(c));
     const Real tail = front * s / (2 * m) * positive_series(m, m + 1, c * c);
     const Real step = log(tail / probability) * s * tail / front;
-    c *= exp(-step);
+    c = std::min<Real>(c * exp(-step), largest());
     if (abs(step) < ldexp(Real(1), kNewtonEnd)) break;
   }
   return c;

@@ -114,6 +114,27 @@ TEST(PrivUnitExact, UniformNumbersBeginWithTheirWords) {
   }
 }
 
+/// No two words share what follows them: position i of the block has the further bits i.
+TEST(PrivUnitExact, EveryWordHasFurtherBitsOfItsOwn) {
+  BitSource bits = BitSource::from_seed(5, "further");
+  const StreamKey key(bits);
+  BlockStream stream(key);
+  const std::size_t count = 50, pairs = padded(count) / 2;
+  const std::vector<Real> noise = exact_normals(stream, 2, count);
+  std::vector<std::uint64_t> words(2 * pairs);
+  stream.seek(2);
+  stream.fill(std::span(words));
+  ASSERT_EQ(noise.size(), count);
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const RealPair pair = exact_pair(uniform_from(words[i], 64, stream.more(i)), words[pairs + i],
+                                     uniform_from(words[pairs + i], 61, stream.more(pairs + i)));
+    EXPECT_EQ(noise[i], pair.first);
+    if (pairs + i < count) {
+      EXPECT_EQ(noise[pairs + i], pair.second);
+    }
+  }
+}
+
 /// The real numbers that begin with `word`: the first, the last and the middle one.
 Real beginning_with(std::uint64_t word, unsigned bits, int which) {
   const std::uint64_t used = bits == 64 ? word : word & ((std::uint64_t{1} << bits) - 1);
