@@ -13,7 +13,7 @@
 // Doubles compute it, together with a bound of their error (privunit_bound.h). A block with a
 // coordinate that this bound leaves undecided is computed again with 384 bits (privunit_exact.h),
 // from the same random words and what follows them (Ziv's strategy). What is still wrong then has a
-// probability tau below 2^-90 for any vector that fits a machine (coupling_of()), and
+// probability tau of about d 2^-130 p/q at most (coupling_of()), and
 // P(S | x) <= e^eps P(S | x') + (1 + e^eps) tau is what is guaranteed.
 #include "mechanism/privunit.h"
 
@@ -105,10 +105,10 @@ Cap best_cap(std::size_t dimension, const Sphere& sphere, double epsilon) {
 }
 
 /// An upper bound of the probability that the report is not the lattice point of the real v: the
-/// exact path, given 320 bits of each uniform number, would have to decide a coordinate that lies
-/// closer to a boundary than its error. docs/mechanisms.md adds it up: d 2^-140 p/q from 64
-/// dimensions on and d 2^-97 p/q below, where the noise may be almost parallel to u. The law of v
-/// has at most p/q times the uniform density. Rounded up.
+/// exact path, which has 320 bits of each uniform number, would have to decide a coordinate that
+/// lies closer to a boundary than its error. docs/mechanisms.md adds it up: d 2^-139 p/q from 64
+/// dimensions on and d 2^-98 p/q below, where the noise may be almost parallel to u; the law of v
+/// has at most p/q times the uniform density. What is told is larger still.
 double coupling_of(std::size_t dimension, const Cap& cap) {
   if (dimension == 1) return 0.0;
   const double ratio = share(cap.p) / share(cap.q) * (1.0 + 1e-9);

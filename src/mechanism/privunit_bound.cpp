@@ -30,15 +30,16 @@ double angle_error(std::size_t dimension, double relative) {
 
 double deviate_error(const RadiusRange& range) {
   if (extreme(range)) return kInfinite;
-  // 2^-64 / (U r) falls up to r = 1, where it is nothing beside 2 u / r, and rises from there on.
-  return kRoom * (10.0 * kUnit * range.most + 2.0 * kUnit / range.least +
+  // 2^-64 / (U r) falls up to r = 1, where it is nothing beside u / (2 r), and rises from there on.
+  return kRoom * (10.0 * kUnit * range.most + 2.0 * kUnit + 0.5 * kUnit / range.least +
                   open_bits(range) / std::fmax(range.most, 1.0));
 }
 
 void NoiseError::add(const RadiusRange& range, double each, std::size_t count) {
   const auto n = static_cast<double>(count);
   square += n * each * each;
-  radial += n * kRoom * (2.0 * kUnit + open_bits(range));  // no more pairs than deviates
+  // 2 u r is at most u r^2 + u, and there are no more pairs than deviates.
+  radial += n * kRoom * (1.5 * kUnit + open_bits(range));
   widest = std::fmax(widest, range.most);
 }
 
@@ -55,12 +56,12 @@ FastPlan plan_fast(const FastVector& v) {
   plan.off = {kInfinite, kInfinite, kInfinite};
 
   // |g|^2. A pair of radius r with deviates off by e changes it by at most 2 sqrt 2 r e, and r e is
-  // 10 u r^2 + 2 u + 2^-64 / U. Deviates of the last pairs may be missing in the sum of squares.
+  // 11 u r^2 + 1.5 u + 2^-64 / U. Deviates of the last pairs may be missing in the sum of squares.
   const double missing = v.dimension % kSumLanes == 0
                              ? 0.0
                              : static_cast<double>(kSumLanes) * v.noise.widest * v.noise.widest;
   const double noise_length = std::sqrt(v.noise.square);
-  const double square_error = 2.83 * (10.0 * kUnit * (v.square + missing) + v.noise.radial) +
+  const double square_error = 2.83 * (11.0 * kUnit * (v.square + missing) + v.noise.radial) +
                               v.noise.square + 5.0 * kUnit * v.square;
   // A: the deviates' errors, the sum of products, the length of x and the quotient.
   const double along = std::fabs(v.along);

@@ -24,7 +24,7 @@ double angle_error(std::size_t dimension, double relative);
 /// What is known of the errors of all deviates.
 struct NoiseError {
   double square = 0.0;  // of their vector's length
-  double radial = 0.0;  // sum over pairs: the error of half the squared radius, the part in 1 / r
+  double radial = 0.0;  // sum over pairs: radius times error, the part that does not grow with r^2
   double widest = 0.0;  // the largest radius
   /// Adds a block of `count` deviates, of which none is off by more than `each`.
   void add(const RadiusRange& range, double each, std::size_t count);

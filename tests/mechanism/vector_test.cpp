@@ -372,7 +372,7 @@ TEST(PrivUnit, LogProbIsThatOfCapAndRest) {
 }
 
 /// The arithmetic of privunit's sampler beside the same in long double: the error of a coordinate
-/// in units of 1 / sqrt d, averaged, must keep the budget of 2^-47 that delta is made from.
+/// in units of 1 / sqrt d, averaged, for more coordinates than privunit_test.cpp can afford.
 TEST(PrivUnit, KeepsItsErrorBudget) {
   for (const std::size_t size : {std::size_t{64}, std::size_t{1024}, std::size_t{131'072}}) {
     BitSource bits = BitSource::from_seed(size, "budget");
