@@ -17,7 +17,9 @@
 // P(S | x) <= e^eps P(S | x') + (1 + e^eps) tau is what is guaranteed.
 #include "mechanism/privunit.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/exact.h"
 #include "base/text.h"

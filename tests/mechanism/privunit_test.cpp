@@ -45,7 +45,7 @@ double to_double(const Real& value) { return value.convert_to<double>(); }
 // ---- the quantile
 
 TEST(PrivUnitExact, QuantileHasItsClosedForms) {
-  const Real pi = boost::math::constants::pi<Real>();
+  const Real& pi = boost::math::constants::pi<Real>();
   for (const double exponent : {1.0, 1.01, 1.5, 2.0, 3.0, 10.0, 40.0, 100.0, 160.0}) {
     const Real p = exp(Real(-exponent) * log(Real(2)));
     const RealAngle two = exact_angle(2, p);
