@@ -31,13 +31,12 @@ struct Open {
   PlanUnknown unknown;
   const char* name;
   const char* superlative;
-  const char* unit;
 };
 constexpr std::array<Open, 4> kOpen = {{
-    {PlanUnknown::kEpsilon0, "epsilon0", "largest", "epsilon of one report"},
-    {PlanUnknown::kSplit, "split", "largest", "weights that travel together"},
-    {PlanUnknown::kRounds, "rounds", "largest", "rounds"},
-    {PlanUnknown::kClients, "clients", "fewest", "clients in a batch"},
+    {PlanUnknown::kEpsilon0, "epsilon0", "largest"},
+    {PlanUnknown::kSplit, "split", "largest"},
+    {PlanUnknown::kRounds, "rounds", "most"},
+    {PlanUnknown::kClients, "clients", "fewest"},
 }};
 
 bool given(const Arguments& arguments, PlanUnknown unknown) {
@@ -209,13 +208,12 @@ nlohmann::ordered_json to_json(const Arguments& arguments, const Training& train
 void print_plan(const Arguments& arguments, const Open& open, const Plan& plan) {
   const std::string target = fmt::format("epsilon {} at delta {}", *arguments.target,
                                          arguments.delta.value_or(kPresetDelta));
-  const auto cost = [](const Bound& bound) { return judged_epsilon(*bound.epsilon); };
   if (!plan.possible) {
     fmt::print(stderr,
-               "sotto: impossible: no value of {} gives a client {} over the whole training; even "
-               "{} costs epsilon {} ({})\n",
-               open.name, target, value_text(plan.unknown, plan.value) + " " + open.unit,
-               cost(plan.price), plan.price.theorem);
+               "sotto: impossible: no {0} gives a client {1} over the whole training; even {0} {2} "
+               "costs epsilon {3}, by {4}\n",
+               open.name, target, value_text(plan.unknown, plan.value),
+               judged_epsilon(*plan.price.epsilon), plan.price.theorem);
     return;
   }
   fmt::print("{} {}: {}\n\n", open.superlative, open.name, value_text(plan.unknown, plan.value));

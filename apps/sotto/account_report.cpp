@@ -48,12 +48,14 @@ Result<Background> ReportOptions::background(std::optional<double> epsilon,
   SOTTO_TRY(const std::size_t size, options.input_size(info->kind));
   SOTTO_TRY(const auto made, options.make(info->kind == MechanismKind::kValue ? count : size));
   const Background background = made->background(0, made->outputs());
-  if (!std::isfinite(background.epsilon)) {
-    return fail(ErrorKind::kRefused,
-                options.name +
-                    ": has no finite epsilon without a delta, which amplification by "
-                    "shuffling needs: " +
-                    made->guarantee().statement);
+  const Guarantee guarantee = made->guarantee();
+  // A delta is either that of the sampler's arithmetic, which the coupling accounts for, or one of
+  // the exact law.
+  if (!std::isfinite(background.epsilon) || (guarantee.delta > 0.0 && background.coupling == 0.0)) {
+    return fail(ErrorKind::kRefused, options.name +
+                                         ": no amplification is proven for what has no epsilon "
+                                         "without a delta: " +
+                                         guarantee.statement);
   }
   return background;
 }

@@ -77,6 +77,18 @@ Result<Training> training_of(const Arguments& arguments) {
   return training;
 }
 
+/// What the sampler's arithmetic costs, where the mechanism says that it costs anything.
+void count_coupling(std::vector<Bound>& bounds, double delta, double coupling) {
+  if (coupling == 0.0) return;
+  for (Bound& bound : bounds) {
+    if (!bound.valid() || !bound.upper) continue;
+    bound.delta = delta;
+    if (coupling_fits(delta, coupling, *bound.epsilon)) continue;
+    bound.epsilon.reset();
+    bound.reason = "the sampler's arithmetic costs more than delta in so many reports";
+  }
+}
+
 /// A last chunk that is shorter counts as a whole one, but not in the lower bound.
 Result<std::vector<Bound>> answer(const Training& training) {
   SOTTO_TRY(const Background chunk, chunk_of(training, training.split));
@@ -87,9 +99,14 @@ Result<std::vector<Bound>> answer(const Training& training) {
   question.sampling = training.sampling;
   const std::uint64_t full = training.weights / training.split;
   const std::uint64_t rest = training.weights % training.split;
-  question.count = (full + (rest > 0 ? 1 : 0)) * training.rounds;
+  question.chunks = full + (rest > 0 ? 1 : 0);
+  question.count = question.chunks * training.rounds;
   if (training.background) question.mechanism = chunk;
+  const double coupling =
+      chunk.coupling * static_cast<double>(question.count) * static_cast<double>(question.clients);
+  question.delta = exact_delta(training.delta, coupling);
   std::vector<Bound> bounds = shuffle_bounds(question);
+  count_coupling(bounds, training.delta, coupling);
   if (rest == 0) return bounds;
   for (Bound& bound : bounds) {
     if (bound.upper || !bound.valid()) continue;
@@ -184,6 +201,7 @@ void add_account_shuffle(CLI::App& account, Action& action) {
   CLI::App& command =
       *account.add_subcommand("shuffle", "what is left of a client's epsilon after a shuffler");
   auto arguments = std::make_shared<Arguments>();
+  add_delta(command, arguments->delta);
   add_report_options(command, arguments->report);
   add_clients(command, arguments->clients)->required();
   add_number(command,
@@ -195,7 +213,6 @@ void add_account_shuffle(CLI::App& account, Action& action) {
              arguments->count);
   add_rounds(command, arguments->rounds);
   add_sampling(command, arguments->sampling);
-  add_delta(command, arguments->delta);
   command.add_option("--plot", arguments->plot, "draws epsilon against the number of clients")
       ->type_name("FILE.svg");
   command.add_flag("--json", arguments->json, "print JSON; null stands for no valid epsilon");

@@ -97,6 +97,7 @@ Parameters MechanismOptions::parameters(const MechanismInfo& info) const {
 
 void add_parameter_options(CLI::App& command, MechanismOptions& options) {
   for (const Flag& flag : all_flags()) {
+    if (command.get_option_no_throw("--" + flag.name) != nullptr) continue;
     command
         .add_option_function<double>(
             "--" + flag.name,

@@ -31,7 +31,8 @@ struct MechanismOptions {
   Parameters parameters(const MechanismInfo& info) const;
 };
 
-/// Adds --range and one option for each parameter of any registered mechanism.
+/// Adds --range and one option for each parameter of any registered mechanism. Options that the
+/// command has already mean what they mean there.
 void add_parameter_options(CLI::App& command, MechanismOptions& options);
 /// Adds --dimension and --bits.
 void add_size_options(CLI::App& command, MechanismOptions& options);

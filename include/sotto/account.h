@@ -103,6 +103,8 @@ struct ShuffleQuestion {
   std::uint64_t count = 1;
   double sampling = 1.0;                // probability to take part, where nobody sees who does
   std::optional<Background> mechanism;  // where more than epsilon0 is known
+  /// Batches of one round, of these `count`: a client is in all of them or in none.
+  std::uint64_t chunks = 1;
 };
 /// "none" (no amplification), "erlingsson", "closed-form", "clones", "generic", "background", and
 /// "exact-binary", which is a lower bound. Closed forms are composed by the optimal theorem.

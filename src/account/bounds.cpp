@@ -39,23 +39,25 @@ std::string number(double value) { return short_number(value); }
 /// batches' own deltas, half on composing them.
 class ClosedForm {
  public:
-  explicit ClosedForm(const ShuffleQuestion& question) : question_(question) {}
+  explicit ClosedForm(const ShuffleQuestion& question)
+      : question_(question), sampling_(question.chunks == 1 ? question.sampling : 1.0) {}
 
   double batch_delta() const {
     const double own = question_.count == 1
                            ? question_.delta
                            : question_.delta / (2.0 * static_cast<double>(question_.count));
-    return std::min(0.5, own / question_.sampling);
+    return std::min(0.5, own / sampling_);
   }
   double composed(double batch_epsilon) const {
     // ln(1 + rate (e^epsilon - 1)): Balle, Barthe, Gaboardi 2018.
-    const double sampled = up(std::log1p(question_.sampling * std::expm1(up(batch_epsilon))));
+    const double sampled = up(std::log1p(sampling_ * std::expm1(up(batch_epsilon))));
     if (question_.count == 1) return sampled;
     return optimal_epsilon(sampled, question_.count, question_.delta / 2.0);
   }
 
  private:
   const ShuffleQuestion& question_;
+  double sampling_;  // of single batches; not used where several share one draw
 };
 
 Bound erlingsson(const ShuffleQuestion& question) {
@@ -104,8 +106,11 @@ Bound closed_form(const ShuffleQuestion& question) {
 Bound numerical(const char* name, const char* theorem, std::string assumption,
                 const PrivacyLoss& batch, const ShuffleQuestion& question, double local) {
   Bound bound{name, {}, question.delta, theorem, std::move(assumption), {}};
-  const double epsilon =
-      batch.sampled(question.sampling).times(question.count).epsilon(question.delta);
+  // A client that takes part is in all batches of the round: they are not sampled one by one.
+  const double epsilon = batch.times(question.chunks)
+                             .sampled(question.sampling)
+                             .times(question.count / question.chunks)
+                             .epsilon(question.delta);
   if (std::isfinite(std::min(epsilon, local))) {
     bound.epsilon = std::min(epsilon, local);  // shuffling never makes it worse
   } else {

@@ -44,12 +44,21 @@ double optimal_delta(double epsilon0, std::uint64_t count, double epsilon) {
     first = static_cast<std::uint64_t>(lowest);
     sum = 1e-25;
   }
-  double chance = std::exp(log_binomial(count, first, truth, lie));
   const double odds = truth / lie;
+  const auto growth = [&](std::uint64_t i) {
+    return static_cast<double>(count - i) / static_cast<double>(i + 1) * odds;
+  };
+  // Below the mode a chance may underflow although later ones do not: those are left out.
+  double log_chance = log_binomial(count, first, truth, lie);
+  while (log_chance < -650.0 && first < count && growth(first) > 1.0) {
+    log_chance = log_binomial(count, ++first, truth, lie);
+    sum = std::max(sum, 1e-250);
+  }
+  double chance = std::exp(log_chance);
   for (std::uint64_t i = first; i <= count; ++i) {
     const double above = (2.0 * static_cast<double>(i) - k) * epsilon0 - epsilon;
     if (above > 0.0) sum -= chance * std::expm1(-above);
-    const double ratio = static_cast<double>(count - i) / static_cast<double>(i + 1) * odds;
+    const double ratio = growth(i);
     chance *= ratio;
     // From here on the rest falls geometrically.
     if (ratio < 1.0 && chance <= 1e-18 * sum * (1.0 - ratio)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "base/exact.h"
@@ -11,15 +12,15 @@ namespace {
 
 constexpr std::uint64_t kMantissas = 90'000;  // 10000 to 99999
 constexpr int kSmallestPower = -9;
+constexpr double kCouplingShare = 0x1p-20;
 
 /// Chunks of one round compose; the client is in all batches of a round or in none, so sampling
 /// comes after.
 Result<PrivacyLoss> shuffled_training(const Training& training) {
-  const std::uint64_t split = std::min(training.split, training.weights);
-  SOTTO_TRY(const Background chunk, chunk_of(training, split));
+  SOTTO_TRY(const Background chunk, chunk_of(training, training.split));
   PrivacyLoss round =
-      PrivacyLoss::shuffled(chunk, training.clients).times(training.weights / split);
-  if (const std::uint64_t rest = training.weights % split; rest > 0) {
+      PrivacyLoss::shuffled(chunk, training.clients).times(training.weights / training.split);
+  if (const std::uint64_t rest = training.weights % training.split; rest > 0) {
     SOTTO_TRY(const Background last, chunk_of(training, rest));
     round = round.with(PrivacyLoss::shuffled(last, training.clients));
   }
@@ -125,19 +126,37 @@ Result<std::optional<std::uint64_t>> first_change(
   return other;
 }
 
+double exact_delta(double delta, double coupling) {
+  return coupling > 0.0 ? delta * (1.0 - kCouplingShare) : delta;
+}
+
+bool coupling_fits(double delta, double coupling, double epsilon) {
+  // e^epsilon is a rounded number: far more than its error is allowed for.
+  return coupling == 0.0 ||
+         coupling * (1.0 + std::exp(epsilon)) <= delta * kCouplingShare * (1.0 - 1e-6);
+}
+
 Result<Bound> price(const Training& training) {
   SOTTO_TRY(const Background one, chunk_of(training, 1));
+  const auto reports = static_cast<double>(training.weights * training.rounds);
   Bound bound;
   bound.name = "optimal";
   bound.delta = training.delta;
-  bound.epsilon = optimal_epsilon(one.epsilon, training.weights * training.rounds, training.delta);
-  if (training.local) return bound;
-  SOTTO_TRY(const PrivacyLoss loss, shuffled_training(training));
-  if (const double epsilon = loss.epsilon(training.delta); epsilon < *bound.epsilon) {
-    SOTTO_TRY(const Background chunk,
-              chunk_of(training, std::min(training.split, training.weights)));
-    bound.name = chunk.floor > 0.0 ? "background" : "generic";
-    bound.epsilon = epsilon;
+  const double drift = one.coupling * reports;
+  const double local = optimal_epsilon(one.epsilon, training.weights * training.rounds,
+                                       exact_delta(training.delta, drift));
+  bound.epsilon =
+      coupling_fits(training.delta, drift, local) ? local : std::numeric_limits<double>::infinity();
+  if (!training.local && training.clients > 1) {
+    SOTTO_TRY(const Background chunk, chunk_of(training, training.split));
+    // No fewer reports than chunks, and a chunk's coupling is no less than a shorter one's.
+    const double all = chunk.coupling * reports * static_cast<double>(training.clients);
+    SOTTO_TRY(const PrivacyLoss loss, shuffled_training(training));
+    const double epsilon = loss.epsilon(exact_delta(training.delta, all));
+    if (epsilon < *bound.epsilon && coupling_fits(training.delta, all, epsilon)) {
+      bound.name = chunk.floor > 0.0 ? "background" : "generic";
+      bound.epsilon = epsilon;
+    }
   }
   describe(bound);
   return bound;

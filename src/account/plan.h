@@ -21,7 +21,7 @@ enum class PlanUnknown { kEpsilon0, kSplit, kRounds, kClients };
 struct Training {
   double epsilon0 = 0.0;      // of one weight; of the whole report where there is only one
   std::uint64_t weights = 1;  // that a client sends in a round
-  std::uint64_t split = 1;    // weights that travel together; the last chunk may be shorter
+  std::uint64_t split = 1;    // weights that travel together, at most all; the last may be fewer
   std::uint64_t rounds = 1;
   std::uint64_t clients = 1;  // of one batch, this one included
   bool local = false;         // no shuffler: composition alone; split and clients do not matter
@@ -37,8 +37,17 @@ struct Training {
 /// What is known of `weights` weights that travel together.
 Result<Background> chunk_of(const Training& training, std::uint64_t weights);
 
+/// A sampler in floating point leaves its exact law with probability Background::coupling a report.
+/// With S the chance that any report that is seen does, what holds for the exact law with
+/// (epsilon, delta) holds for the sampler with (epsilon, delta + S (1 + e^epsilon)). A millionth of
+/// delta is kept for it: exact_delta() is the rest, and coupling_fits() says whether that was
+/// enough.
+double exact_delta(double delta, double coupling);
+bool coupling_fits(double delta, double coupling, double epsilon);
+
 /// The least epsilon of a client over the whole training. `name` is "optimal" where composition
-/// alone gives it, else "generic" or "background".
+/// alone gives it, else "generic" or "background". Infinite where the sampler's arithmetic costs
+/// more than delta.
 Result<Bound> price(const Training& training);
 
 struct Plan {

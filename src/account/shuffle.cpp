@@ -44,6 +44,7 @@ constexpr double kError = 4.0 * kBinomialError;
 struct Coins {
   std::uint64_t count = 0;
   double weight = 0.0;
+  double rest = 1.0;  // 1 - weight, apart: beside a large epsilon it has no digits in weight
   double chance = 0.0;
 };
 
@@ -55,9 +56,17 @@ std::uint64_t edge_of(std::uint64_t count) {
   return beyond >= k ? count : static_cast<std::uint64_t>(beyond) + 1;
 }
 
-double loss_at(const Coins& coins, std::uint64_t x) {
-  const double side = 2.0 * static_cast<double>(x) / static_cast<double>(coins.count) - 1.0;
-  return std::log1p(coins.weight * side) - std::log1p(-coins.weight * side);
+/// What P and Q are at x >= k / 2, over the chance of a fair coin's x, and the loss.
+struct Seen {
+  double more = 1.0;
+  double less = 1.0;
+  double loss = 0.0;
+};
+Seen seen_at(const Coins& coins, std::uint64_t x) {
+  const auto k = static_cast<double>(coins.count);
+  const double lean = coins.weight * (2.0 * static_cast<double>(x) / k - 1.0);
+  const double less = coins.rest + coins.weight * 2.0 * static_cast<double>(coins.count - x) / k;
+  return {1.0 + lean, less, std::log1p(lean) - (lean < 0.5 ? std::log1p(-lean) : std::log(less))};
 }
 
 /// Adds the outputs x and k - x for all x >= k / 2.
@@ -68,11 +77,9 @@ void add(LossBuilder& builder, const Coins& coins) {
   std::uint64_t x = (k + 1) / 2;
   double coin = std::exp(log_binomial(k, x, 0.5, 0.5)) * coins.chance;
   for (; x <= edge; ++x) {
-    const double lean =
-        coins.weight * (2.0 * static_cast<double>(x) / static_cast<double>(k) - 1.0);
-    const double loss = std::log1p(lean) - std::log1p(-lean);
-    builder.add(loss, coin * (1.0 + lean));
-    if (2 * x != k) builder.add(-loss, coin * (1.0 - lean));
+    const Seen seen = seen_at(coins, x);
+    builder.add(seen.loss, coin * seen.more);
+    if (2 * x != k) builder.add(-seen.loss, coin * seen.less);
     coin *= static_cast<double>(k - x) / static_cast<double>(x + 1);
   }
   if (edge < k) builder.add_infinite(kTail * coins.chance);
@@ -104,7 +111,7 @@ class Mixture {
     double reach = 0.0, square = 0.0;
     for (const Coins& part : parts_) {
       if (part.count == 0) continue;
-      const double most = loss_at(part, edge_of(part.count));
+      const double most = seen_at(part, edge_of(part.count)).loss;
       const double spread = 2.0 * part.weight / std::sqrt(static_cast<double>(part.count));
       reach = std::max(reach, most);
       square += part.chance * std::min(most * most, spread * spread);
@@ -122,12 +129,13 @@ class Mixture {
 };
 
 /// Every other client throws a fair coin with probability `clone`; ours shows with this weight.
-PrivacyLoss among_coins(std::uint64_t others, double clone, double no_clone, double weight) {
+PrivacyLoss among_coins(std::uint64_t others, double clone, double no_clone, double weight,
+                        double rest) {
   const BinomialWindow clones = binomial_window(others, clone, no_clone, kTail);
   Mixture mixture;
   mixture.add_infinite(clones.below);
   visit_blocks(clones, [&](std::uint64_t lowest, std::uint64_t, double chance) {
-    mixture.add({lowest + 1, weight, chance});
+    mixture.add({lowest + 1, weight, rest, chance});
   });
   return mixture.loss();
 }
@@ -152,14 +160,15 @@ PrivacyLoss among_regions(std::uint64_t others, double floor, double share, doub
     const double reports = static_cast<double>(draws) + 1.0;
     visit_blocks(seen, [&](std::uint64_t least, std::uint64_t most, double part) {
       const double signal = excess * static_cast<double>(most);
-      mixture.add({least, signal / (2.0 * reports + signal), chance * part});
+      const double all = 2.0 * reports + signal;
+      mixture.add({least, signal / all, 2.0 * reports / all, chance * part});
     });
   });
   return mixture.loss();
 }
 
-/// Beyond, e^epsilon overflows; no batch is large enough to hide that.
-constexpr double kHopeless = 700.0;
+/// Beyond, e^epsilon times clients overflows; no batch is large enough to hide that.
+constexpr double kHopeless = 600.0;
 
 }  // namespace
 
@@ -171,8 +180,8 @@ PrivacyLoss PrivacyLoss::shuffled(const Background& background, std::uint64_t cl
   const double floor = std::min(background.floor, 1.0);
   const double share = floor > 0.0 ? (1.0 - floor) / (floor * excess) : 1.0;
   if (share >= 0.5) {
-    const double weight = excess / (excess + 2.0);
-    return among_coins(clients - 1, 2.0 / (excess + 2.0), weight, weight);
+    const double weight = excess / (excess + 2.0), rest = 2.0 / (excess + 2.0);
+    return among_coins(clients - 1, rest, weight, weight, rest);
   }
   if (share <= 0.0) return {};
   return among_regions(clients - 1, floor, share, excess);
@@ -182,7 +191,7 @@ PrivacyLoss PrivacyLoss::shuffled_clones(double epsilon, std::uint64_t clients) 
   if (epsilon <= 0.0) return {};
   if (epsilon > kHopeless || clients < 2) return pure(epsilon);
   return among_coins(clients - 1, std::exp(-epsilon), -std::expm1(-epsilon),
-                     std::tanh(epsilon / 2.0));
+                     std::tanh(epsilon / 2.0), 2.0 / (std::exp(epsilon) + 1.0));
 }
 
 // All others hold 0, so the number of ones is Bin(n - 1, q) plus ours, q = 1 / (e^E + 1); with
@@ -195,8 +204,11 @@ PrivacyLoss PrivacyLoss::shuffled_binary(double epsilon, std::uint64_t clients) 
   const BinomialWindow ones = binomial_window(clients - 1, flip, keep, kTail);
   const auto loss_of_count = [&](std::uint64_t x) {
     if (x == clients) return epsilon;
-    const double ratio = static_cast<double>(x) * grown / static_cast<double>(clients - x);
-    return std::log1p((grown - 1.0) * (ratio - 1.0) / (ratio + grown));
+    const double odds = static_cast<double>(x) / static_cast<double>(clients - x);
+    const double ratio = odds * grown;
+    // The first form has digits for small epsilons, the second for large ones.
+    return grown < 2.0 ? std::log1p((grown - 1.0) * (ratio - 1.0) / (ratio + grown))
+                       : std::log((ratio + 1.0 / grown) / (odds + 1.0));
   };
   const double reach = std::max(std::abs(loss_of_count(ones.first)), loss_of_count(ones.end()));
   const double spread =

@@ -16,7 +16,10 @@ struct Axis {
   bool logarithmic = false;
   /// Where `value` lies between two pixel positions.
   double place(double value, double from, double to) const {
-    if (logarithmic) return from + std::log(value / low) / std::log(high / low) * (to - from);
+    if (logarithmic) {
+      const double start = std::log(low);
+      return from + (std::log(value) - start) / (std::log(high) - start) * (to - from);
+    }
     return from + (value - low) / (high - low) * (to - from);
   }
   /// "97.5 %" or "0.05": as many decimals as the step needs.

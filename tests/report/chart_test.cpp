@@ -146,6 +146,8 @@ TEST(LineChart, DecadesStandAtEqualDistancesOnALogAxis) {
     EXPECT_NE(svg.find(label), std::string::npos) << label;
   }
   EXPECT_NE(coordinates(linear, 0)[1], coordinates(svg, 0)[1]);
+  // Both ends are powers of ten, so the axis ends there: the line takes the whole height.
+  EXPECT_NEAR(coordinates(svg, 1)[0] - coordinates(svg, 1)[3], 250.0, 0.05);
 }
 
 TEST(LineChart, ALogAxisTakesOddData) {

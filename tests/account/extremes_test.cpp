@@ -1,0 +1,78 @@
+// Far ends of every scale: bounds stay in order, and nothing underflows into a promise.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sotto/account.h"
+
+namespace sotto {
+namespace {
+
+constexpr double kEpsilons[] = {1e-6, 1e-3,  0.1,   1.0,   5.0,   20.0,  30.0,  36.0,  37.0,  38.0,
+                                50.0, 100.0, 300.0, 500.0, 599.0, 601.0, 690.0, 750.0, 1000.0};
+
+TEST(Extremes, OptimalCompositionAgreesWithTheLossDistribution) {
+  for (const double epsilon : kEpsilons) {
+    for (const std::uint64_t count : {1U, 2U, 10U, 100U, 100'000U}) {
+      const double closed = optimal_epsilon(epsilon, count, 1e-6);
+      const double numeric = PrivacyLoss::pure(epsilon).times(count).epsilon(1e-6);
+      EXPECT_NEAR(closed, numeric, 0.005 * numeric + 1e-7) << epsilon << " x " << count;
+    }
+  }
+}
+
+TEST(Extremes, ShuffledBoundsStayBetweenExactAndLocal) {
+  for (const double epsilon : kEpsilons) {
+    for (const std::uint64_t clients : {1U, 2U, 100U, 100'000U}) {
+      for (const std::uint64_t count : {1U, 10U}) {
+        ShuffleQuestion question;
+        question.epsilon0 = epsilon;
+        question.clients = clients;
+        question.count = count;
+        const std::vector<Bound> bounds = shuffle_bounds(question);
+        const double least =
+            PrivacyLoss::shuffled_binary(epsilon, clients).times(count).epsilon(1e-6);
+        const double most = epsilon * static_cast<double>(count);
+        EXPECT_LE(least, most * (1.0 + 1e-3)) << epsilon << ' ' << clients << ' ' << count;
+        for (const Bound& bound : bounds) {
+          if (!bound.valid() || bound.name == "closed-form") continue;
+          EXPECT_GE(*bound.epsilon, least * (1.0 - 1e-3) - 1e-9)
+              << bound.name << ' ' << epsilon << ' ' << clients << ' ' << count;
+          EXPECT_LE(*bound.epsilon, most * (1.0 + 1e-9))
+              << bound.name << ' ' << epsilon << ' ' << clients << ' ' << count;
+        }
+      }
+    }
+  }
+}
+
+/// A client is in all batches of a round or in none: evidence of one counts for the others.
+TEST(Extremes, BatchesOfARoundAreSampledTogether) {
+  ShuffleQuestion question;
+  question.epsilon0 = 0.5;
+  question.clients = 2000;
+  question.count = 500;
+  question.chunks = 50;
+  question.sampling = 0.1;
+  const PrivacyLoss batch = PrivacyLoss::shuffled({0.5, 0.0, 0.0}, 2000);
+  const double together = batch.times(50).sampled(0.1).times(10).epsilon(1e-6);
+  EXPECT_GT(together, 1.05 * batch.sampled(0.1).times(500).epsilon(1e-6));
+  for (const Bound& bound : shuffle_bounds(question)) {
+    if (bound.name == "generic") {
+      EXPECT_DOUBLE_EQ(*bound.epsilon, together);
+    } else if (bound.valid()) {
+      EXPECT_GE(*bound.epsilon, together) << bound.name;
+    }
+  }
+}
+
+/// Where no batch can hide anything, nothing is gained.
+TEST(Extremes, NobodyHidesBehindAHugeEpsilon) {
+  for (const double epsilon : {40.0, 100.0, 300.0, 590.0}) {
+    const double found = PrivacyLoss::shuffled({epsilon, 0.0, 0.0}, 1000).epsilon(1e-6);
+    EXPECT_NEAR(found, epsilon, 2e-6);
+  }
+}
+
+}  // namespace
+}  // namespace sotto
