@@ -48,6 +48,7 @@ class ClosedForm {
     return std::min(0.5, own / question_.sampling);
   }
   double composed(double batch_epsilon) const {
+    // ln(1 + rate (e^epsilon - 1)): Balle, Barthe, Gaboardi 2018.
     const double sampled = up(std::log1p(question_.sampling * std::expm1(up(batch_epsilon))));
     if (question_.count == 1) return sampled;
     return optimal_epsilon(sampled, question_.count, question_.delta / 2.0);
@@ -101,12 +102,12 @@ Bound closed_form(const ShuffleQuestion& question) {
 }
 
 Bound numerical(const char* name, const char* theorem, std::string assumption,
-                const PrivacyLoss& batch, const ShuffleQuestion& question) {
+                const PrivacyLoss& batch, const ShuffleQuestion& question, double local) {
   Bound bound{name, {}, question.delta, theorem, std::move(assumption), {}};
   const double epsilon =
       batch.sampled(question.sampling).times(question.count).epsilon(question.delta);
-  if (std::isfinite(epsilon)) {
-    bound.epsilon = epsilon;
+  if (std::isfinite(std::min(epsilon, local))) {
+    bound.epsilon = std::min(epsilon, local);  // shuffling never makes it worse
   } else {
     bound.reason = "no epsilon has this delta: tails of about 1e-18 a batch are cut off and count";
   }
@@ -161,41 +162,35 @@ std::vector<Bound> composition_bounds(double epsilon0, std::uint64_t count, doub
 
 std::vector<Bound> shuffle_bounds(const ShuffleQuestion& question) {
   std::vector<Bound> bounds;
-  Bound none{"none",
-             {},
-             question.count == 1 ? 0.0 : question.delta,
-             "no amplification: composition of what the clients send",
-             kAnyMechanism,
-             {}};
-  const double sampled = question.sampling < 1.0
-                             ? up(std::log1p(question.sampling * std::expm1(question.epsilon0)))
-                             : question.epsilon0;
-  none.epsilon =
-      question.count == 1 ? sampled : optimal_epsilon(sampled, question.count, question.delta);
-  if (!std::isfinite(*none.epsilon)) {
-    none.epsilon.reset();
-    none.reason = "epsilon0 is too large for double precision";
-  }
-  bounds.push_back(std::move(none));
+  // Without a shuffler the server sees who takes part, so sampling does not count here.
+  const double local = question.count == 1
+                           ? question.epsilon0
+                           : optimal_epsilon(question.epsilon0, question.count, question.delta);
+  bounds.push_back({"none",
+                    local,
+                    question.count == 1 ? 0.0 : question.delta,
+                    "no amplification: composition of what the client sends",
+                    kAnyMechanism,
+                    {}});
   bounds.push_back(erlingsson(question));
   bounds.push_back(closed_form(question));
-  bounds.push_back(numerical(
-      "clones", "Feldman, McMillan, Talwar 2021: others are clones with probability e^-epsilon0",
-      kShuffler, PrivacyLoss::shuffled_clones(question.epsilon0, question.clients), question));
-  bounds.push_back(numerical(
-      "generic", "variation ratio: others are clones with probability 2 / (e^epsilon0 + 1)",
+  const auto add = [&](const char* name, const char* theorem, std::string assumption,
+                       const PrivacyLoss& batch) {
+    bounds.push_back(numerical(name, theorem, std::move(assumption), batch, question, local));
+  };
+  add("clones", "Feldman, McMillan, Talwar 2021: others are clones with probability e^-epsilon0",
+      kShuffler, PrivacyLoss::shuffled_clones(question.epsilon0, question.clients));
+  add("generic", "variation ratio: others are clones with probability 2 / (e^epsilon0 + 1)",
       std::string(kShuffler) + "; the randomizers are not chosen adaptively",
-      PrivacyLoss::shuffled({question.epsilon0, 0.0, 0.0}, question.clients), question));
+      PrivacyLoss::shuffled({question.epsilon0, 0.0, 0.0}, question.clients));
   if (question.mechanism && question.mechanism->floor > 0.0) {
-    bounds.push_back(numerical(
-        "background", "privacy blanket of this mechanism (Balle et al. 2019; three regions)",
-        kShuffler, PrivacyLoss::shuffled(*question.mechanism, question.clients), question));
+    add("background", "privacy blanket of this mechanism (Balle et al. 2019; three regions)",
+        kShuffler, PrivacyLoss::shuffled(*question.mechanism, question.clients));
   }
   if (question.sampling >= 1.0) {
-    bounds.push_back(numerical(
-        "exact-binary", "binary randomized response, all others hold the same value: exact",
+    add("exact-binary", "binary randomized response, all others hold the same value: exact",
         "a lower bound: what no bound for all mechanisms can be below",
-        PrivacyLoss::shuffled_binary(question.epsilon0, question.clients), question));
+        PrivacyLoss::shuffled_binary(question.epsilon0, question.clients));
     bounds.back().upper = false;
   }
   return bounds;

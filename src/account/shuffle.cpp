@@ -35,6 +35,8 @@ namespace {
 constexpr double kTail = 1e-18;
 /// Relative width of what is lumped together.
 constexpr double kWidth = 2e-3;
+/// Steps of the grid in a deviation of the loss.
+constexpr double kFine = 2048.0;
 /// Of chances that are products of three binomial ones.
 constexpr double kError = 4.0 * kBinomialError;
 
@@ -108,7 +110,7 @@ class Mixture {
       square += part.chance * std::min(most * most, spread * spread);
     }
     if (reach == 0.0) return {};
-    LossBuilder builder(std::sqrt(square) / 256.0, reach);
+    LossBuilder builder(std::sqrt(square) / kFine, reach);
     for (const Coins& part : parts_) sotto::add(builder, part);
     builder.add_infinite(infinite_);
     return LossBuilder::symmetric(std::move(builder).finish(kError));
@@ -119,9 +121,9 @@ class Mixture {
   double infinite_ = 0.0;
 };
 
-/// Every other client throws a fair coin with probability `clone`; ours shows with chance `weight`.
-PrivacyLoss among_coins(std::uint64_t others, double clone, double weight) {
-  const BinomialWindow clones = binomial_window(others, clone, 1.0 - clone, kTail);
+/// Every other client throws a fair coin with probability `clone`; ours shows with this weight.
+PrivacyLoss among_coins(std::uint64_t others, double clone, double no_clone, double weight) {
+  const BinomialWindow clones = binomial_window(others, clone, no_clone, kTail);
   Mixture mixture;
   mixture.add_infinite(clones.below);
   visit_blocks(clones, [&](std::uint64_t lowest, std::uint64_t, double chance) {
@@ -168,7 +170,10 @@ PrivacyLoss PrivacyLoss::shuffled(const Background& background, std::uint64_t cl
   const double excess = std::expm1(epsilon);
   const double floor = std::min(background.floor, 1.0);
   const double share = floor > 0.0 ? (1.0 - floor) / (floor * excess) : 1.0;
-  if (share >= 0.5) return among_coins(clients - 1, 2.0 / (excess + 2.0), excess / (excess + 2.0));
+  if (share >= 0.5) {
+    const double weight = excess / (excess + 2.0);
+    return among_coins(clients - 1, 2.0 / (excess + 2.0), weight, weight);
+  }
   if (share <= 0.0) return {};
   return among_regions(clients - 1, floor, share, excess);
 }
@@ -176,7 +181,8 @@ PrivacyLoss PrivacyLoss::shuffled(const Background& background, std::uint64_t cl
 PrivacyLoss PrivacyLoss::shuffled_clones(double epsilon, std::uint64_t clients) {
   if (epsilon <= 0.0) return {};
   if (epsilon > kHopeless || clients < 2) return pure(epsilon);
-  return among_coins(clients - 1, std::exp(-epsilon), std::tanh(epsilon / 2.0));
+  return among_coins(clients - 1, std::exp(-epsilon), -std::expm1(-epsilon),
+                     std::tanh(epsilon / 2.0));
 }
 
 // All others hold 0, so the number of ones is Bin(n - 1, q) plus ours, q = 1 / (e^E + 1); with
@@ -195,7 +201,7 @@ PrivacyLoss PrivacyLoss::shuffled_binary(double epsilon, std::uint64_t clients) 
   const double reach = std::max(std::abs(loss_of_count(ones.first)), loss_of_count(ones.end()));
   const double spread =
       2.0 * std::tanh(epsilon / 2.0) / std::sqrt(4.0 * static_cast<double>(clients) * flip * keep);
-  const double step = std::min(spread, reach) / 256.0;
+  const double step = std::min(spread, reach) / kFine;
   LossBuilder forward(step, reach), backward(step, reach);
   for (std::uint64_t x = ones.first; x <= ones.end(); ++x) {
     const auto chance = [&](std::uint64_t at) {
