@@ -14,13 +14,14 @@
 // first has loss at most epsilon; those that end under the second are paths of the second alone):
 //   the sum of epsilons, and the sum of deltas (basic composition);
 //   the sum of Rényi divergences at one order, fixed by the limits alone (Feldman, Zrnic 2021).
+// The second needs all of the limit's delta for itself, so it serves accounts whose reports have no
+// delta of their own, and such an account takes no report that has one (docs/ledger.md).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,7 +41,8 @@ struct Limits {
 
   /// Whatever is asked for, for simulations that only want to know what it costs.
   static Limits unlimited();
-  /// The order of the Rényi filter that these limits fix.
+  /// The order of the Rényi filter that these limits fix; 0 where there is none (no delta, or no
+  /// finite epsilon).
   double renyi_order() const;
   friend bool operator==(const Limits&, const Limits&) = default;
 };
@@ -102,6 +104,13 @@ class Ledger {
   /// Sets what the client allows from now on; opens the account if there is none.
   virtual Result<void> set_limits(const std::string& client, const std::string& dataset,
                                   const Limits& limits) = 0;
+  /// Many at once, in one transaction where the ledger has such.
+  struct AccountLimits {
+    std::string client;
+    std::string dataset;
+    Limits limits;
+  };
+  virtual Result<void> set_limits_all(std::span<const AccountLimits> accounts);
   virtual Result<Spent> spent(const std::string& client, const std::string& dataset) const = 0;
 
   /// Charges the request, or finds the charge that the same round has already: kRefused, with the
