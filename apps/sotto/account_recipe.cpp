@@ -1,7 +1,154 @@
+// sotto account RECIPE.toml: what the recipe promises its clients, before anything is trained.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
 #include "account_commands.h"
+#include "base/file.h"
+#include "base/nearest.h"
+#include "claims_shown.h"
+#include "report/chart.h"
+#include "report/markup.h"
+#include "sotto/federation.h"
+#include "terminal.h"
 
 namespace sotto::cli {
+namespace {
 
-void add_account_recipe(CLI::App&, Action&) {}
+struct Arguments {
+  std::string recipe;
+  std::vector<std::string> settings;
+  std::string data;
+  std::string plot;
+  bool json = false;
+};
+
+MakeFactory trainer() {
+#ifdef SOTTO_WITH_TRAIN
+  return make_torch_factory;
+#else
+  return {};
+#endif
+}
+
+/// About sixteen numbers of rounds, each a good third more than the one before.
+std::vector<std::uint64_t> some_rounds(std::uint64_t most) {
+  constexpr double kPoints = 16.0;
+  const double growth = std::pow(static_cast<double>(most), 1.0 / kPoints);
+  std::vector<std::uint64_t> rounds;
+  double next = 1.0;
+  while (rounds.empty() || rounds.back() < most) {
+    const auto whole = std::min(most, static_cast<std::uint64_t>(std::llround(next)));
+    if (rounds.empty() || whole > rounds.back()) rounds.push_back(whole);
+    next = std::max(next * growth, next + 0.5);
+  }
+  return rounds;
+}
+
+Result<void> write_plot(const PrivacyPlan& plan, const std::string& file) {
+  LineChart chart;
+  chart.title = "Epsilon of a client by rounds that it takes part in";
+  chart.x_label = "rounds";
+  chart.y_label = "epsilon, whole training";
+  chart.x_log = true;
+  chart.y_log = true;
+  std::map<std::string, std::size_t> places;
+  for (const std::uint64_t rounds : some_rounds(plan.exposure.rounds)) {
+    Exposure exposure = plan.exposure;
+    exposure.rounds = rounds;
+    exposure.batches = {{plan.clients_per_round, rounds}};
+    for (const Claim& claim : claims_of(*plan.mechanism, exposure)) {
+      if (!promises_client(claim.scope)) continue;
+      std::string name = claim.scope;
+      if (!name.ends_with("shuffler")) {
+        name += claim.delta == 0.0 ? ", summed"
+                                   : fmt::format(", composed at delta {}", number_up(claim.delta));
+      }
+      if (!std::isfinite(claim.epsilon)) continue;
+      const auto [place, fresh] = places.try_emplace(name, chart.series.size());
+      if (fresh) chart.series.push_back({name, {}});
+      chart.series[place->second].points.emplace_back(static_cast<double>(rounds), claim.epsilon);
+    }
+  }
+  return write_file_atomically(file, to_svg(chart));
+}
+
+void print_plan(const Recipe& recipe, const PrivacyPlan& plan, const std::vector<Claim>& claims) {
+  const Exposure& exposure = plan.exposure;
+  std::string shuffler = "no shuffler";
+  if (exposure.shuffle == ShuffleMode::kShuffler) {
+    shuffler = exposure.split == 0
+                   ? "a shuffler of whole reports"
+                   : fmt::format("a shuffler of {} weight{} at a time", with_commas(exposure.split),
+                                 exposure.split == 1 ? "" : "s");
+  }
+  fmt::print("{}: mechanism {}, {} weights, {} of {} clients a round, {} rounds, {}\n\n",
+             recipe.output.name, recipe.privacy.mechanism, with_commas(plan.mechanism->outputs()),
+             with_commas(plan.clients_per_round), with_commas(plan.clients),
+             with_commas(static_cast<std::uint64_t>(recipe.federation.rounds)), shuffler);
+  fmt::print("{}\n{}", claims_table(claims), promise(claims));
+}
+
+Result<int> account_recipe(const Arguments& arguments, const std::vector<std::string>& commands) {
+  if (arguments.recipe.empty()) {
+    return fail(
+        ErrorKind::kUsage,
+        "account: a recipe or a question is needed: sotto account RECIPE.toml, or one of: " +
+            join(commands));
+  }
+  auto recipe = load_recipe(arguments.recipe, arguments.settings);
+  if (!recipe && recipe.error().kind == ErrorKind::kNotFound) {
+    // A misspelt question looks like the name of a recipe.
+    return fail(ErrorKind::kNotFound,
+                recipe.error().message + did_you_mean(arguments.recipe, commands));
+  }
+  if (!recipe) return tl::unexpected(recipe.error());
+  SOTTO_TRY(const PrivacyPlan plan, plan_privacy(*recipe, arguments.data, trainer()));
+  const std::vector<Claim> claims = claims_of(*plan.mechanism, plan.exposure);
+  if (!arguments.plot.empty()) SOTTO_CHECK(write_plot(plan, arguments.plot));
+  if (arguments.json) {
+    nlohmann::json json = privacy_record(*plan.mechanism, plan.exposure, claims, true);
+    json["recipe"] = recipe->to_json();
+    json["recipe_file"] = recipe->file;
+    json["weights"] = plan.mechanism->outputs();
+    json["clients"] = plan.clients;
+    json["clients_per_round"] = plan.clients_per_round;
+    if (!arguments.plot.empty()) json["plot"] = arguments.plot;
+    fmt::print("{}\n", json.dump(2));
+    return 0;
+  }
+  print_plan(*recipe, plan, claims);
+  if (!arguments.plot.empty()) fmt::print("plot: {}\n", arguments.plot);
+  return 0;
+}
+
+}  // namespace
+
+void add_account_recipe(CLI::App& account, Action& action) {
+  auto arguments = std::make_shared<Arguments>();
+  account.add_option("recipe", arguments->recipe, "recipe file (TOML)")->type_name("RECIPE.toml");
+  account
+      .add_option("--set", arguments->settings,
+                  "override a key: --set federation.rounds=100 (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  account
+      .add_option("--data", arguments->data, "folder with data sets, for sets that must be read")
+      ->type_name("DIR");
+  account.add_option("--plot", arguments->plot, "draw epsilon against rounds")
+      ->type_name("FILE.svg");
+  account.add_flag("--json", arguments->json, "print the plan as JSON (claims, batches, rounds)");
+  account.callback([&account, &action, arguments] {
+    if (!account.get_subcommands().empty()) return;
+    std::vector<std::string> commands;
+    for (const CLI::App* command : account.get_subcommands([](CLI::App*) { return true; })) {
+      commands.push_back(command->get_name());
+    }
+    action = [arguments, commands] { return account_recipe(*arguments, commands); };
+  });
+}
 
 }  // namespace sotto::cli

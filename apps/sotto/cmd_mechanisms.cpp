@@ -30,9 +30,11 @@ nlohmann::json to_json(const MechanismInfo& info) {
          {"preset", parameter.preset ? nlohmann::json(*parameter.preset) : nlohmann::json(nullptr)},
          {"meaning", parameter.meaning}});
   }
-  return {{"name", info.name},          {"kind", name_of(info.kind)}, {"summary", info.summary},
-          {"input", info.input},        {"output", info.output},      {"guarantee", info.guarantee},
-          {"unbiased", unbiased(info)}, {"bias", info.bias},          {"reference", info.reference},
+  return {{"name", info.name},           {"kind", name_of(info.kind)},
+          {"summary", info.summary},     {"input", info.input},
+          {"output", info.output},       {"guarantee", info.guarantee},
+          {"unbiased", unbiased(info)},  {"bias", info.bias},
+          {"reference", info.reference}, {"published_client_claim", info.published_client_claim},
           {"parameters", parameters}};
 }
 
@@ -44,6 +46,8 @@ void print_lines(const MechanismInfo& info, std::string_view indent) {
                                                                  {"bias", info.bias},
                                                                  {"reference", info.reference}};
   for (const auto& [head, text] : lines) fmt::print("{}{:<11}{}\n", indent, head, text);
+  if (info.published_client_claim.empty()) return;
+  fmt::print("{}{:<11}{} (not ours)\n", indent, "published", info.published_client_claim);
 }
 
 int list_all(bool json) {

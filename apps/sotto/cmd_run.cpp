@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "claims_shown.h"
 #include "command.h"
 #include "run_shown.h"
 #include "terminal.h"
@@ -16,6 +17,7 @@ struct Arguments {
   std::string out;
   std::string data;
   std::string device;
+  std::string ledger;
   unsigned threads = 0;
   std::int64_t seed = -1;
   bool json = false;
@@ -49,11 +51,9 @@ void print_summary(const RunResult& result, const std::filesystem::path& out) {
              result.rounds.size(), duration(result.total_seconds), result.stopped,
              last ? percent(last->accuracy) : "-", best ? percent(best->accuracy) : "-",
              best ? best->round : 0);
-  for (const nlohmann::json& claim : result.record->at("privacy").at("claims")) {
-    const nlohmann::json& epsilon = claim.at("epsilon");
-    fmt::print("privacy, {}: epsilon {} ({})\n", claim.at("scope").get<std::string>(),
-               epsilon.is_null() ? "infinite" : epsilon.dump(),
-               claim.at("theorem").get<std::string>());
+  fmt::print("\n{}\n{}\n", claims_table(result.claims), promise(result.claims));
+  if (!keeps_ledgers()) {
+    fmt::print("no ledger was kept: this program was built without one (SOTTO_LEDGER=ON)\n");
   }
   fmt::print("files in {}: run.json, metrics.jsonl, model.pt, checkpoint.sotto\n", out.string());
   fmt::print("see them with: sotto report {}\n", out.string());
@@ -80,6 +80,7 @@ Result<int> run_command(const Arguments& arguments) {
   run.options.data_folder = arguments.data;
   run.options.resume = arguments.resume;
   run.options.replace = arguments.replace;
+  run.ledger = arguments.ledger;
   run.print_rounds = !arguments.json;
   SOTTO_TRY(const RunResult result, run_shown(std::move(run)));
 
@@ -117,6 +118,9 @@ void add_run(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
   sub->add_option("--device", arguments->device, "cpu, cuda or cuda:N")->type_name("DEVICE");
+  sub->add_option("--ledger", arguments->ledger,
+                  "where clients' spending is kept; default ledger.sqlite in the results")
+      ->type_name("FILE");
   sub->add_flag("--resume", arguments->resume, "go on with the run in --out");
   sub->add_flag("--replace", arguments->replace, "start over where --out already holds a run");
   sub->add_flag("--json", arguments->json, "print the result as JSON (final, rounds, privacy)");
@@ -128,6 +132,7 @@ void add_run(CLI::App& app, Action& action) {
       "  sotto run recipes/embedded.toml\n"
       "  sotto run recipes/srr-mnist.toml --data ~/data --set federation.rounds=3 --out runs/try\n"
       "  sotto run recipes/srr-mnist.toml --out runs/try --resume\n"
+      "  sotto run recipes/embedded.toml --set ledger.rounds=3 --ledger clients.sqlite\n"
       "  sotto run recipes/embedded.toml --json | jq .final.accuracy");
   sub->callback([&action, arguments] { action = [arguments] { return run_command(*arguments); }; });
 }

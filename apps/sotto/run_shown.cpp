@@ -6,12 +6,56 @@
 
 namespace sotto::cli {
 
+namespace {
+
+#ifdef SOTTO_WITH_LEDGER
+std::function<Result<std::shared_ptr<Ledger>>()> ledger_at(const std::filesystem::path& file) {
+  return [file]() -> Result<std::shared_ptr<Ledger>> {
+    std::error_code code;
+    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), code);
+    SOTTO_TRY(std::unique_ptr<Ledger> ledger, open_ledger(file));
+    return std::shared_ptr<Ledger>(std::move(ledger));
+  };
+}
+#endif
+
+/// Refuses what this program cannot keep: limits, and a ledger that was asked for by name.
+Result<void> prepare_ledger(ShownRun& run) {
+#ifdef SOTTO_WITH_LEDGER
+  if (!run.recipe.ledger.keep) {
+    if (run.ledger.empty()) return {};
+    return fail(ErrorKind::kUsage, "--ledger: the recipe says ledger.keep = false");
+  }
+  run.options.open_ledger =
+      ledger_at(run.ledger.empty() ? run.options.out / kLedgerName : run.ledger);
+#else
+  if (run.recipe.ledger.limits() || !run.ledger.empty()) {
+    return fail(ErrorKind::kUsage,
+                run.recipe.file +
+                    ": limits of [ledger] and --ledger need a program that was built "
+                    "with the ledger (SOTTO_LEDGER=ON)");
+  }
+#endif
+  return {};
+}
+
+}  // namespace
+
+bool keeps_ledgers() {
+#ifdef SOTTO_WITH_LEDGER
+  return true;
+#else
+  return false;
+#endif
+}
+
 std::string percent(const std::optional<double>& accuracy) {
   return accuracy ? fmt::format("{:.2f} %", 100.0 * *accuracy) : "-";
 }
 
 Result<RunResult> run_shown(ShownRun run) {
   const auto rounds = static_cast<std::uint64_t>(run.recipe.federation.rounds);
+  SOTTO_CHECK(prepare_ledger(run));
   Progress progress(run.label);
   std::string accuracy;
   const auto start = std::chrono::steady_clock::now();
@@ -28,9 +72,11 @@ Result<RunResult> run_shown(ShownRun run) {
     if (metrics.accuracy) accuracy = ", accuracy " + percent(metrics.accuracy);
     if (!run.print_rounds) return;
     progress.clear();
-    fmt::print("round {:>3}/{}  accuracy {:>8}  loss {}  {} clients  {}\n", metrics.round, rounds,
+    fmt::print("round {:>3}/{}  accuracy {:>8}  loss {}  {} clients{}  {}\n", metrics.round, rounds,
                percent(metrics.accuracy), metrics.loss ? fmt::format("{:.4f}", *metrics.loss) : "-",
-               metrics.clients, duration(metrics.round_seconds));
+               metrics.reports,
+               metrics.refused > 0 ? fmt::format(", {} refused", metrics.refused) : "",
+               duration(metrics.round_seconds));
     std::fflush(stdout);
   };
   run.options.on_note = [&](const std::string& note) {

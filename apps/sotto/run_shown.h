@@ -12,9 +12,13 @@ struct ShownRun {
   RunOptions options;
   bool print_rounds = true;  // a line on stdout for each round
   std::string label = "round";
+  std::filesystem::path ledger;  // empty: in the run's own folder
 };
 
-/// Runs on LibTorch and shows progress on stderr.
+/// Whether this program can keep a ledger.
+bool keeps_ledgers();
+
+/// Runs on LibTorch, with a ledger where the recipe keeps one, and shows progress on stderr.
 Result<RunResult> run_shown(ShownRun run);
 
 /// "97.31 %", or "-" when it was not evaluated.

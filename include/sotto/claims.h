@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sotto/mechanism.h"
@@ -46,5 +47,11 @@ struct Exposure {
 
 /// The table of claims, from the narrowest to the widest.
 std::vector<Claim> claims_of(const Mechanism& mechanism, const Exposure& exposure);
+
+/// Whether claims of this scope are proven ones about a client over the whole training, with the
+/// server as the adversary: what a run may be called by.
+bool promises_client(std::string_view scope);
+/// The strongest of these, the one with fewer assumptions among equals; null where there is none.
+const Claim* client_claim(const std::vector<Claim>& claims);
 
 }  // namespace sotto

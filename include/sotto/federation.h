@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "sotto/claims.h"
+#include "sotto/ledger.h"
 #include "sotto/mechanism.h"
 #include "sotto/recipe.h"
 #include "sotto/stages.h"
@@ -24,6 +26,7 @@ struct RoundPlan {
   RoundId round = 0;  // from 1
   std::vector<std::uint32_t> clients;
   std::shared_ptr<const Mechanism> mechanism;
+  std::size_t split = 0;  // symbols in an envelope; 0: the whole report
 };
 
 /// Takes a round's envelopes; called by one thread at a time.
@@ -42,8 +45,10 @@ class Transport {
 
 struct RoundMetrics {
   RoundId round = 0;
-  std::uint64_t clients = 0;
-  std::uint64_t reports = 0;
+  std::uint64_t clients = 0;   // that were picked
+  std::uint64_t refused = 0;   // of these, without budget: they read no data and sent nothing
+  std::uint64_t reports = 0;   // that were sent
+  std::uint64_t released = 0;  // that the server was given; 0 where they were too few
   std::uint64_t bytes_up = 0;
   std::optional<double> accuracy;  // on the public test set, where evaluated
   std::optional<double> loss;
@@ -58,12 +63,19 @@ struct RoundMetrics {
   nlohmann::json to_json() const;
 };
 
+/// The ledger of a run lies in its folder, under this name, and goes with it when it is replaced.
+inline constexpr const char* kLedgerName = "ledger.sqlite";
+
 struct RunOptions {
   std::filesystem::path out;  // where files go; empty: none are written
   unsigned threads = 0;       // 0: as many as the machine has
   std::filesystem::path data_folder;
   bool resume = false;
   bool replace = false;  // overwrite a run that `out` already holds
+  /// Opens the ledger that clients charge before they read data; called once, when everything else
+  /// is ready and an earlier run's files are gone. Empty: none is kept, which a recipe with limits
+  /// refuses.
+  std::function<Result<std::shared_ptr<Ledger>>()> open_ledger;
   /// A client of a round is done: called from worker threads, one at a time.
   std::function<void(RoundId round, std::uint64_t done, std::uint64_t total)> on_client;
   std::function<void(const RoundMetrics&)> on_round;
@@ -73,7 +85,8 @@ struct RunOptions {
 struct RunResult {
   std::vector<RoundMetrics> rounds;
   std::vector<float> model;
-  std::string stopped;  // "rounds" or "patience"
+  std::string stopped;  // "rounds", "patience", or "budget": no client of a round had any left
+  std::vector<Claim> claims;
   double total_seconds = 0.0;
   std::shared_ptr<const nlohmann::json> record;  // what run.json says
 
@@ -89,9 +102,24 @@ using MakeFactory =
 Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
                              const MakeFactory& make_factory);
 
-/// The mechanism and its claims after so many rounds, as run.json and --json show them: for one
-/// weight, for one client's report, and for a client over the whole training, each with what it
-/// rests on. `all_clients` tells whether every client takes part in every round.
-nlohmann::json privacy_record(const Mechanism& mechanism, std::uint64_t rounds, bool all_clients);
+/// What a recipe promises its clients, known before any training.
+struct PrivacyPlan {
+  std::shared_ptr<const Mechanism> mechanism;
+  std::size_t clients = 0;
+  std::size_t clients_per_round = 0;
+  Exposure exposure;
+};
+
+/// Reads data only where it must: to learn the shape of a set that is not a known one.
+/// `make_factory` is needed for model.file alone and may be empty.
+Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::path& data_folder,
+                                 const MakeFactory& make_factory);
+
+/// "scope", "epsilon" (null: infinite), "delta", "theorem", "assumption", "source", "vacuous".
+nlohmann::json to_json(const Claim& claim);
+/// The mechanism, what it was or will be exposed to, and the claims, as run.json and --json show
+/// them.
+nlohmann::json privacy_record(const Mechanism& mechanism, const Exposure& exposure,
+                              const std::vector<Claim>& claims, bool planned);
 
 }  // namespace sotto

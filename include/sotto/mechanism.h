@@ -114,10 +114,11 @@ class Mechanism {
   /// Whether the probabilities of output `output` sum to one in integers, counted anew.
   virtual bool sums_to_one(std::span<const float> x, std::size_t output) const = 0;
 
-  /// What the laws of the outputs first .. first + count - 1, sent together, have in common.
+  /// What the laws of the outputs first .. first + count - 1, sent together, have in common. Pieces
+  /// of a report whose laws are not independent of each other have no floor.
   virtual Background background(std::size_t first, std::size_t count) const;
   /// Every number that decides the law of a report, for a certificate: integer thresholds first.
-  virtual std::vector<Constant> constants() const { return {}; }
+  virtual std::vector<Constant> constants() const = 0;
 
   /// How many random bytes an output costs, ties and rejections aside: what a benchmark compares
   /// the mechanism's own work with. 0 where the mechanism does not tell.

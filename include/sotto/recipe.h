@@ -68,6 +68,30 @@ struct Recipe {
     std::map<std::string, double, std::less<>> parameters;
   } privacy;
 
+  struct Shuffle {
+    std::string mode = "none";   // "shuffler": batches in an order that tells nothing
+    std::int64_t split = 0;      // symbols of a client that travel together; 0: the whole report
+    std::int64_t min_batch = 1;  // a smaller batch is not released
+  } shuffle;
+
+  struct Account {
+    double delta = 1e-6;  // what composed claims may fail with
+  } account;
+
+  /// What each client allows, over its lifetime: client i takes entry i modulo the length. An
+  /// empty list sets no limit.
+  struct LedgerKeys {
+    bool keep = true;
+    std::vector<double> epsilon_per_round;
+    std::vector<double> epsilon;
+    std::vector<double> delta;
+    std::vector<double> rounds;
+
+    bool limits() const {
+      return !epsilon_per_round.empty() || !epsilon.empty() || !delta.empty() || !rounds.empty();
+    }
+  } ledger;
+
   struct Output {
     std::string name;
     std::int64_t checkpoint_every = 1;

@@ -31,6 +31,14 @@ double round_up(const Wide& value) {
   return nearest;
 }
 
+double round_down(const Wide& value) {
+  auto nearest = value.convert_to<double>();
+  while (Wide(nearest) > value) {
+    nearest = std::nextafter(nearest, -std::numeric_limits<double>::infinity());
+  }
+  return nearest;
+}
+
 Integer to_integer(const Wide& value) { return value.convert_to<Integer>(); }
 
 }  // namespace
@@ -91,6 +99,26 @@ double divide_down(double a, double b) {
   return rational(nearest) <= rational(a) / rational(b)
              ? nearest
              : std::nextafter(nearest, -std::numeric_limits<double>::infinity());
+}
+
+double round_down(const Rational& value) {
+  auto nearest = value.convert_to<double>();
+  while (rational(nearest) > value) {
+    nearest = std::nextafter(nearest, -std::numeric_limits<double>::infinity());
+  }
+  return nearest;
+}
+
+double multiply_down(double a, double b) { return round_down(Wide(a) * Wide(b)); }
+
+double power_down(double b, std::uint64_t count) {
+  if (count == 0 || b == 1.0) return 1.0;
+  // Every product loses 2^-511 at most, and they are taken to the power of 2^64 at most.
+  Wide power = 1, square = b;
+  for (; count > 0; count >>= 1, square *= square) {
+    if ((count & 1) != 0) power *= square;
+  }
+  return round_down(Wide(power * (1 - margin())));
 }
 
 }  // namespace sotto::exact

@@ -35,5 +35,11 @@ double multiply_up(double a, double b);
 double add_up(double a, double b);
 /// The greatest double not above a / b.
 double divide_down(double a, double b);
+/// The greatest double not above the value.
+double round_down(const Rational& value);
+/// The greatest double not above the product.
+double multiply_down(double a, double b);
+/// At most b^count, and below it by a part in 2^52 at most. 0 <= b.
+double power_down(double b, std::uint64_t count);
 
 }  // namespace sotto::exact

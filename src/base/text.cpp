@@ -46,6 +46,12 @@ std::string byte_size(std::uint64_t bytes) {
   return one_decimal(value, kUnits[unit]);
 }
 
+std::string hex_number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%a", value);
+  return text;
+}
+
 std::string short_number(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.10g", value);

@@ -13,6 +13,8 @@ std::string duration(double seconds);
 /// 12345678 -> "12.3 MB"
 std::string byte_size(std::uint64_t bytes);
 
+/// Without loss, in hexadecimal as printf's %a writes it: "0x1.8p+1".
+std::string hex_number(double value);
 /// Up to ten significant digits, no trailing zeros: "0.075", "1e-05".
 std::string short_number(double value);
 

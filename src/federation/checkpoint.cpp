@@ -31,7 +31,9 @@ std::optional<double> optional_number(const nlohmann::json& value) {
 nlohmann::json RoundMetrics::to_json() const {
   nlohmann::json json = {{"round", round},
                          {"clients", clients},
+                         {"refused", refused},
                          {"reports", reports},
+                         {"released", released},
                          {"bytes_up", bytes_up},
                          {"accuracy", nullptr},
                          {"loss", nullptr},
@@ -49,7 +51,9 @@ RoundMetrics metrics_from_json(const nlohmann::json& json) {
   RoundMetrics metrics;
   metrics.round = json.at("round").get<RoundId>();
   metrics.clients = json.at("clients").get<std::uint64_t>();
+  metrics.refused = json.at("refused").get<std::uint64_t>();
   metrics.reports = json.at("reports").get<std::uint64_t>();
+  metrics.released = json.at("released").get<std::uint64_t>();
   metrics.bytes_up = json.at("bytes_up").get<std::uint64_t>();
   metrics.accuracy = optional_number(json.at("accuracy"));
   metrics.loss = optional_number(json.at("loss"));
@@ -65,9 +69,13 @@ Result<void> write_checkpoint(const std::filesystem::path& path, const Checkpoin
   nlohmann::json header = {{"recipe", checkpoint.recipe},
                            {"layout", checkpoint.layout},
                            {"weights", checkpoint.weights.size()},
-                           {"rounds", nlohmann::json::array()}};
+                           {"rounds", nlohmann::json::array()},
+                           {"refused", nlohmann::json::array()}};
   for (const RoundMetrics& metrics : checkpoint.rounds)
     header["rounds"].push_back(metrics.to_json());
+  for (const auto& [round, clients] : checkpoint.refused) {
+    header["refused"].push_back({{"round", round}, {"clients", clients}});
+  }
   const std::string text = header.dump();
   const std::uint64_t length = text.size();
 
@@ -112,6 +120,10 @@ Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes, const std:
     }
     for (const nlohmann::json& round : header.at("rounds")) {
       checkpoint.rounds.push_back(metrics_from_json(round));
+    }
+    for (const nlohmann::json& round : header.at("refused")) {
+      checkpoint.refused[round.at("round").get<RoundId>()] =
+          round.at("clients").get<std::vector<std::uint32_t>>();
     }
   } catch (const nlohmann::json::exception& error) {
     return bad(std::string("bad header: ") + error.what());

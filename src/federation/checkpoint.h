@@ -1,10 +1,12 @@
 // A run's state between two rounds, in one file that is replaced atomically.
 //
 // "SOTTOCK1" | u64 length of the header | header (JSON: recipe fingerprint, layout fingerprint,
-// rounds so far) | weights as little-endian float32 | SHA-256 of all before it, 64 hex digits.
+// rounds so far, who was refused in them) | weights as little-endian float32 | SHA-256 of all
+// before it, 64 hex digits.
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,8 @@ struct Checkpoint {
   std::string recipe;  // fingerprint
   std::string layout;  // fingerprint
   std::vector<RoundMetrics> rounds;
+  /// Clients that had no budget, by round. All others that were picked took part.
+  std::map<RoundId, std::vector<std::uint32_t>> refused;
   std::vector<float> weights;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "base/sha256.h"
 
 namespace sotto {
 Result<std::unique_ptr<LocalTransport>> LocalTransport::make(
@@ -15,7 +16,7 @@ Result<std::unique_ptr<LocalTransport>> LocalTransport::make(
   const unsigned lanes = std::clamp(threads, 1U, transport->factory_->parallelism());
   for (unsigned lane = 0; lane < lanes; ++lane) {
     SOTTO_TRY(auto trainer, transport->factory_->make());
-    transport->lanes_.push_back({std::move(trainer), {}, {}});
+    transport->lanes_.push_back({std::move(trainer), {}, {}, {}});
   }
   return transport;
 }
@@ -52,11 +53,26 @@ Result<void> LocalTransport::run_client(Lane& lane, const RoundPlan& plan, std::
   BitSource bits = BitSource::from_seed(clients_.seed, "perturb", {plan.round, client});
   Report report = plan.mechanism->perturb(bounded, bits);
   lane.weights = std::move(bounded).take();
-  for (const Envelope& envelope : pack(std::move(report), plan.round)) SOTTO_CHECK(sink(envelope));
+  Sha256 hash;
+  for (const Envelope& envelope : pack(std::move(report), plan.round, plan.split)) {
+    if (hashes_reports) hash.add(envelope.serialize());
+    SOTTO_CHECK(sink(envelope));
+  }
+  if (hashes_reports) lane.hashes.push_back({client, hash.hex()});
 
   lane.times.train += train_seconds;
   lane.times.engine += whole.seconds() - train_seconds;
   return {};
+}
+
+std::vector<ReportHash> LocalTransport::take_hashes() {
+  std::vector<ReportHash> all;
+  for (Lane& lane : lanes_) {
+    all.insert(all.end(), lane.hashes.begin(), lane.hashes.end());
+    lane.hashes.clear();
+  }
+  std::ranges::sort(all, {}, &ReportHash::client);
+  return all;
 }
 
 LocalTransport::Times LocalTransport::take_times() {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "federation/budget.h"
 #include "sotto/data.h"
 #include "sotto/federation.h"
 #include "sotto/trainer.h"
@@ -37,6 +38,10 @@ class LocalTransport final : public Transport {
   };
   Times take_times();
 
+  /// Whether reports are hashed on their way, for a ledger; and the hashes since the last call.
+  bool hashes_reports = false;
+  std::vector<ReportHash> take_hashes();
+
   /// Called after each client, one call at a time.
   std::function<void(std::uint64_t done, std::uint64_t total)> on_client;
 
@@ -48,6 +53,7 @@ class LocalTransport final : public Transport {
     std::unique_ptr<Trainer> trainer;
     std::vector<float> weights;  // reused from client to client
     Times times;
+    std::vector<ReportHash> hashes;
   };
   LocalTransport(LocalClients clients, std::shared_ptr<const TrainerFactory> factory)
       : clients_(std::move(clients)), factory_(std::move(factory)) {}

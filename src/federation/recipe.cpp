@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <sstream>
+#include <tuple>
 
 #include "base/file.h"
 #include "base/nearest.h"
@@ -201,6 +202,27 @@ Result<void> check_privacy(const std::string& file, const Given& given, Recipe& 
   return {};
 }
 
+/// What only a shuffler does needs one. When --set takes the shuffler away, the file's keys for it
+/// go with it.
+Result<void> check_shuffle(const Given& given, Recipe& recipe) {
+  Recipe::Shuffle& shuffle = recipe.shuffle;
+  if (shuffle.mode != "none") return {};
+  const Recipe::Shuffle preset;
+  const std::tuple<std::string, std::int64_t*, std::int64_t> keys[] = {
+      {"shuffle.split", &shuffle.split, preset.split},
+      {"shuffle.min_batch", &shuffle.min_batch, preset.min_batch}};
+  for (const auto& [key, value, none] : keys) {
+    if (*value == none) continue;
+    if (!from_command_line(given, "shuffle.mode") || from_command_line(given, key)) {
+      return fail(
+          ErrorKind::kUsage,
+          given.at(key) + ": " + key + ": needs shuffle.mode = \"shuffler\", which makes batches");
+    }
+    *value = none;
+  }
+  return {};
+}
+
 Result<void> check_together(const std::string& place, const Given& given, const Recipe& recipe) {
   const auto wrong = [&](const std::string& what) {
     return fail(ErrorKind::kUsage, place + ": " + what);
@@ -224,6 +246,9 @@ Result<void> check_together(const std::string& place, const Given& given, const 
   }
   if (recipe.data.mean.empty() != recipe.data.deviation.empty()) {
     return wrong("data.mean and data.deviation go together");
+  }
+  if (recipe.ledger.limits() && !recipe.ledger.keep) {
+    return wrong("ledger.keep = false: limits of [ledger] need a ledger that keeps them");
   }
   if (recipe.train.momentum > 0.0 && recipe.train.optimizer != "sgd") {
     return wrong("train.momentum belongs to optimizer \"sgd\", not \"" + recipe.train.optimizer +
@@ -255,6 +280,7 @@ Result<Recipe> parse_recipe(std::string_view text, const std::string& place,
   for (const std::string& setting : overrides) SOTTO_CHECK(read_override(setting, recipe, given));
   SOTTO_CHECK(check_together(place, given, recipe));
   SOTTO_CHECK(check_privacy(place, given, recipe));
+  SOTTO_CHECK(check_shuffle(given, recipe));
   if (recipe.output.name.empty()) {
     recipe.output.name = std::filesystem::path(place).stem().string();
   }

@@ -17,6 +17,12 @@ std::string shown(double value) {
   return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
 }
 
+/// Not-a-number for what is no number.
+double number_of(const toml::node& node) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  return node.is_number() ? node.value_or(kNone) : kNone;
+}
+
 template <class Get>
 KeyBinding text(std::string key, Get get, bool decides, std::string meaning,
                 const std::vector<std::string>& choices = {}) {
@@ -76,10 +82,10 @@ template <class Get>
 KeyBinding real(std::string key, Get get, Low end, double low, double high, bool decides,
                 std::string meaning) {
   const auto read = [get, end, low, high](const toml::node& node, Recipe& recipe) {
-    const auto value = node.is_number() ? node.value<double>() : std::nullopt;
-    if (!value || !std::isfinite(*value) || *value > high) return false;
-    if (end == Low::kOpen ? *value <= low : *value < low) return false;
-    get(recipe) = *value;
+    const double value = number_of(node);
+    if (!std::isfinite(value) || value > high) return false;
+    if (end == Low::kOpen ? value <= low : value < low) return false;
+    get(recipe) = value;
     return true;
   };
   const std::string valid = std::string("a number in ") + (end == Low::kOpen ? "(" : "[") +
@@ -113,16 +119,44 @@ KeyBinding list(std::string key, Get get, std::string valid, std::function<bool(
           [get](const Recipe& recipe) { return nlohmann::json(get(recipe)); }};
 }
 
+/// One number for all clients or a list that they take turns with; missing where no limit is set.
+template <class Get>
+KeyBinding limits(std::string key, Get get, std::string valid, std::function<bool(double)> accepts,
+                  std::string meaning) {
+  const auto read = [get, accepts](const toml::node& node, Recipe& recipe) {
+    std::vector<double> values;
+    const auto add = [&](const toml::node& item) {
+      const double value = number_of(item);
+      if (!accepts(value)) return false;
+      values.push_back(value);
+      return true;
+    };
+    if (const toml::array* const array = node.as_array()) {
+      if (array->empty() || !std::all_of(array->begin(), array->end(), add)) return false;
+    } else if (!add(node)) {
+      return false;
+    }
+    get(recipe) = values;
+    return true;
+  };
+  const auto show = [get](const Recipe& recipe) -> nlohmann::json {
+    const std::vector<double>& values = get(recipe);
+    if (values.empty()) return nullptr;
+    return values.size() == 1 ? nlohmann::json(values.front()) : nlohmann::json(values);
+  };
+  return {std::move(key), "a list or one " + valid, std::move(meaning), kDecidesModel, read, show};
+}
+
 /// A number that is missing where the recipe does not give it. Intervals depend on the mechanism
 /// and are checked when all keys are read; true and false stand for 1 and 0.
 template <class Set, class Get>
 KeyBinding optional_number(std::string key, Set set, Get get, std::string valid,
                            std::string meaning) {
   const auto read = [set](const toml::node& node, Recipe& recipe) {
-    std::optional<double> value = node.is_number() ? node.value<double>() : std::nullopt;
+    double value = number_of(node);
     if (const auto flag = node.value_exact<bool>()) value = *flag ? 1.0 : 0.0;
-    if (!value || !std::isfinite(*value)) return false;
-    set(recipe, *value);
+    if (!std::isfinite(value)) return false;
+    set(recipe, value);
     return true;
   };
   const auto show = [get](const Recipe& recipe) {
@@ -243,6 +277,36 @@ std::vector<KeyBinding> make_bindings() {
           "radius of the range that weights are clipped to; 1 if not given"),
   };
   add_mechanism_parameters(bindings);
+  const KeyBinding accounting[] = {
+      // Neither the mode nor the split changes a sum, but both change what a client was promised: a
+      // run that goes on must keep the promise of the rounds before.
+      text(
+          "shuffle.mode", AT(shuffle.mode), kDecidesModel,
+          "what stands between clients and server: nothing, or a shuffler that hides who sent what",
+          {"none", "shuffler"}),
+      whole("shuffle.split", AT(shuffle.split), 0, kMany, kDecidesModel,
+            "weights of one client that travel together; 0: the whole report"),
+      whole("shuffle.min_batch", AT(shuffle.min_batch), 1, kMany, kDecidesModel,
+            "reports that a round must have for anything to be released"),
+      real("account.delta", AT(account.delta), Low::kOpen, 0.0, 0.1, kOnlyRun,
+           "probability with which a composed claim may fail"),
+      boolean("ledger.keep", AT(ledger.keep), kOnlyRun,
+              "whether what each client spends is written to a ledger"),
+      // Limits decide who takes part, and so the model.
+      limits("ledger.epsilon_per_round", AT(ledger.epsilon_per_round), "number above 0", positive,
+             "the most that a client spends in a round"),
+      limits("ledger.epsilon", AT(ledger.epsilon), "number above 0", positive,
+             "the most that a client spends in its lifetime"),
+      limits(
+          "ledger.delta", AT(ledger.delta), "number in [0, 1]",
+          [](double value) { return value >= 0.0 && value <= 1.0; },
+          "what the lifetime epsilon may fail with; account.delta if not given"),
+      limits(
+          "ledger.rounds", AT(ledger.rounds), "whole number above 0",
+          [](double value) { return value >= 1.0 && value <= kMany && value == std::floor(value); },
+          "the most rounds that a client takes part in"),
+  };
+  bindings.insert(bindings.end(), std::begin(accounting), std::end(accounting));
   bindings.push_back(
       text("output.name", AT(output.name), kOnlyRun, "name of the run; the recipe's file name"));
   bindings.push_back(whole("output.checkpoint_every", AT(output.checkpoint_every), 1, 1'000'000,

@@ -6,7 +6,7 @@
 namespace sotto {
 
 Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan,
-                                     std::span<const float> model) {
+                                     std::span<const float> model, std::uint64_t min_batch) {
   struct Intake {
     Aggregator aggregator;
     std::uint64_t bytes = 0;
@@ -27,8 +27,16 @@ Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan
     bytes += intakes[i].bytes;
     if (i > 0) SOTTO_CHECK(intakes[0].aggregator.merge(intakes[i].aggregator));
   }
-  SOTTO_TRY(Released released, intakes[0].aggregator.release());
-  return CollectedRound{std::move(released), bytes, merging.seconds()};
+  CollectedRound collected;
+  collected.reports = plan.clients.size();
+  collected.bytes_up = bytes;
+  if (collected.reports >= min_batch) {
+    SOTTO_TRY(Released released, intakes[0].aggregator.release());
+    collected.reports = released.reports();
+    collected.released = std::move(released);
+  }
+  collected.merge_seconds = merging.seconds();
+  return collected;
 }
 
 }  // namespace sotto

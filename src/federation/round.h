@@ -1,17 +1,25 @@
 // One round as the server sees it: collect from the plan's clients, add up, release.
+//
+// This is also where a simulation shuffles. All that the server makes of a batch is the sum of its
+// symbols, an integer for each coordinate that is the same for every order of the envelopes: what a
+// shuffler's permutation would change, nobody in this process ever looks at. A batch that is too
+// small to hide a client in is dropped whole, as the shuffler would.
 #pragma once
+
+#include <optional>
 
 #include "sotto/federation.h"
 
 namespace sotto {
 
 struct CollectedRound {
-  Released released;
+  std::optional<Released> released;  // missing where there were fewer than `min_batch` reports
+  std::uint64_t reports = 0;
   std::uint64_t bytes_up = 0;
   double merge_seconds = 0.0;  // joining the lanes' sums and decoding them
 };
 
 Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan,
-                                     std::span<const float> model);
+                                     std::span<const float> model, std::uint64_t min_batch = 1);
 
 }  // namespace sotto

@@ -1,20 +1,26 @@
 // The server's loop: plan, collect, aggregate, evaluate, remember.
 //
-// The state between rounds is the model and the list of rounds so far. Everything random is keyed
-// by (seed, purpose, round, client), so nothing else has to be saved for a killed run to go on and
-// end in the same bits.
+// The state between rounds is the model, the list of rounds so far and who had no budget in them.
+// Everything random is keyed by (seed, purpose, round, client), so nothing else has to be saved for
+// a killed run to go on and end in the same bits: a client that had paid for a round finds its
+// charge, and makes the very report that the charge is bound to.
+#include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "federation/budget.h"
+#include "federation/participation.h"
+#include "federation/plan.h"
 #include "federation/round.h"
 #include "federation/run_folder.h"
+#include "federation/run_json.h"
 #include "federation/selection.h"
 #include "federation/setup.h"
-#include "sotto/version.h"
 
 namespace sotto {
 namespace {
@@ -31,29 +37,48 @@ std::string utc_now() {
 class Run {
  public:
   Run(const Recipe& recipe, const RunOptions& options, Setup setup, RunFolder folder)
-      : recipe_(recipe), options_(options), setup_(std::move(setup)), folder_(std::move(folder)) {}
+      : recipe_(recipe),
+        options_(options),
+        setup_(std::move(setup)),
+        folder_(std::move(folder)),
+        participation_(setup_.partition->clients()) {}
 
   Result<RunResult> execute();
 
  private:
   Result<void> restore();
-  Result<RoundMetrics> round(RoundId number);
+  Result<void> replay();
+  std::vector<std::uint32_t> picked(RoundId number) const;
+  /// Nothing where no client had the budget for the round.
+  Result<std::optional<RoundMetrics>> round(RoundId number);
   Result<void> evaluate(RoundMetrics& metrics);
   Result<void> remember();
   bool should_evaluate(RoundId number) const;
   bool out_of_patience() const;
-  nlohmann::json record(const char* status) const;
+  void note(const std::string& text) const {
+    if (options_.on_note) options_.on_note(text);
+  }
+  Exposure exposure() const;
+  Result<nlohmann::json> record(const char* status) const;
 
   const Recipe& recipe_;
   const RunOptions& options_;
   Setup setup_;
   RunFolder folder_;
+  Budget budget_;
+  Participation participation_;
+  std::map<RoundId, std::vector<std::uint32_t>> refused_;
   RunResult result_;
   std::string started_ = utc_now();
 };
 
 Result<void> Run::restore() {
   SOTTO_CHECK(folder_.clear());
+  if (options_.open_ledger && recipe_.ledger.keep) {
+    SOTTO_TRY(std::shared_ptr<Ledger> ledger, options_.open_ledger());
+    budget_ = Budget(std::move(ledger), recipe_, *setup_.mechanism);
+  }
+  setup_.transport->hashes_reports = budget_.keeps();
   result_.model =
       setup_.factory->initial_weights(static_cast<std::uint64_t>(recipe_.federation.seed));
   SOTTO_TRY(std::optional<Checkpoint> checkpoint,
@@ -61,36 +86,95 @@ Result<void> Run::restore() {
   if (checkpoint) {
     result_.model = std::move(checkpoint->weights);
     result_.rounds = std::move(checkpoint->rounds);
-    if (options_.on_note) {
-      options_.on_note("resuming after round " + std::to_string(result_.rounds.size()));
-    }
+    refused_ = std::move(checkpoint->refused);
+    SOTTO_CHECK(replay());
+    note("resuming after round " + std::to_string(result_.rounds.size()));
   }
   // A killed run may have written a line for a round that its last checkpoint does not know.
   SOTTO_CHECK(folder_.write_metrics(result_.rounds));
-  return folder_.write_record(record("running"));
+  result_.claims = claims_of(*setup_.mechanism, exposure());
+  SOTTO_TRY(const nlohmann::json json, record("running"));
+  return folder_.write_record(json);
 }
 
-Result<RoundMetrics> Run::round(RoundId number) {
+std::vector<std::uint32_t> Run::picked(RoundId number) const {
+  return pick_clients(static_cast<std::uint64_t>(recipe_.federation.seed), number,
+                      setup_.partition->clients(), setup_.clients_per_round);
+}
+
+/// Who took part in the rounds of the checkpoint. A ledger that lost some of their charges is
+/// charged again; one that would refuse them was not the ledger of this run.
+Result<void> Run::replay() {
+  std::uint64_t lost = 0;
+  for (const RoundMetrics& metrics : result_.rounds) {
+    std::vector<std::uint32_t> clients = picked(metrics.round);
+    if (const auto it = refused_.find(metrics.round); it != refused_.end()) {
+      std::vector<std::uint32_t> left;
+      std::ranges::set_difference(clients, it->second, std::back_inserter(left));
+      clients = std::move(left);
+    }
+    if (clients.size() != metrics.reports) {
+      return fail(ErrorKind::kCorrupt, "the checkpoint's round " + std::to_string(metrics.round) +
+                                           " has other clients than this recipe picks");
+    }
+    SOTTO_TRY(const Budget::Admission admission, budget_.admit(metrics.round, clients));
+    if (!admission.refused.empty()) {
+      return fail(ErrorKind::kRefused, "round " + std::to_string(metrics.round) +
+                                           " of this run is not in the ledger, "
+                                           "and cannot be charged now: " +
+                                           admission.reason);
+    }
+    lost += admission.fresh;
+    participation_.add(clients);
+  }
+  if (lost > 0) {
+    note(std::to_string(lost) +
+         " reports of earlier rounds were missing in the ledger; they are "
+         "charged now");
+  }
+  return {};
+}
+
+Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
   const Stopwatch whole;
+  const std::vector<std::uint32_t> asked = picked(number);
+  SOTTO_TRY(Budget::Admission admission, budget_.admit(number, asked));
+  if (admission.clients.empty()) {
+    note("no client has the budget for round " + std::to_string(number) + ": " + admission.reason);
+    return std::optional<RoundMetrics>();
+  }
   RoundPlan plan;
   plan.round = number;
   plan.mechanism = setup_.mechanism;
-  plan.clients = pick_clients(static_cast<std::uint64_t>(recipe_.federation.seed), number,
-                              setup_.partition->clients(), setup_.clients_per_round);
+  plan.split = static_cast<std::size_t>(recipe_.shuffle.split);
+  plan.clients = std::move(admission.clients);
 
   LocalTransport& transport = *setup_.transport;
   transport.on_client = [&](std::uint64_t done, std::uint64_t total) {
     if (options_.on_client) options_.on_client(number, done, total);
   };
-  SOTTO_TRY(const CollectedRound collected, collect_round(transport, plan, result_.model));
-  for (std::size_t i = 0; i < result_.model.size(); ++i) {
-    result_.model[i] = static_cast<float>(collected.released.values()[i]);
+  SOTTO_TRY(const CollectedRound collected,
+            collect_round(transport, plan, result_.model,
+                          static_cast<std::uint64_t>(recipe_.shuffle.min_batch)));
+  // Before anything that the reports decided can be seen outside.
+  SOTTO_CHECK(budget_.bind(transport.take_hashes()));
+  if (collected.released) {
+    for (std::size_t i = 0; i < result_.model.size(); ++i) {
+      result_.model[i] = static_cast<float>(collected.released->values()[i]);
+    }
+  } else {
+    note("round " + std::to_string(number) + ": " + std::to_string(collected.reports) +
+         " reports are fewer than shuffle.min_batch; nothing is released and the model stays");
   }
+  participation_.add(plan.clients);
+  if (!admission.refused.empty()) refused_[number] = admission.refused;
 
   RoundMetrics metrics;
   metrics.round = number;
-  metrics.clients = plan.clients.size();
-  metrics.reports = collected.released.reports();
+  metrics.clients = asked.size();
+  metrics.refused = admission.refused.size();
+  metrics.reports = collected.reports;
+  metrics.released = collected.released ? collected.reports : 0;
   metrics.bytes_up = collected.bytes_up;
   metrics.train_seconds = whole.seconds();
   const LocalTransport::Times times = transport.take_times();
@@ -103,7 +187,21 @@ Result<RoundMetrics> Run::round(RoundId number) {
     metrics.evaluate_seconds = evaluating.seconds();
   }
   metrics.round_seconds = whole.seconds();
-  return metrics;
+  return std::optional(metrics);
+}
+
+/// The plan while the run goes on; once it has stopped, what happened.
+Exposure Run::exposure() const {
+  if (result_.stopped.empty()) {
+    return planned_exposure(recipe_, setup_.partition->clients(), setup_.clients_per_round);
+  }
+  Exposure exposure = recipe_exposure(recipe_);
+  exposure.rounds = participation_.most();
+  exposure.every_round = participation_.even();
+  for (const RoundMetrics& metrics : result_.rounds) {
+    if (metrics.released > 0) ++exposure.batches[metrics.released];
+  }
+  return exposure;
 }
 
 Result<void> Run::evaluate(RoundMetrics& metrics) {
@@ -158,67 +256,14 @@ Result<void> Run::remember() {
       (done % recipe_.output.checkpoint_every == 0 || done == recipe_.federation.rounds)) {
     SOTTO_CHECK(
         folder_.write_checkpoint({recipe_.fingerprint(), setup_.factory->layout().fingerprint(),
-                                  result_.rounds, result_.model}));
+                                  result_.rounds, refused_, result_.model}));
   }
   return folder_.write_metrics(result_.rounds);
 }
 
-nlohmann::json Run::record(const char* status) const {
-  const Layout& layout = setup_.factory->layout();
-  nlohmann::json json = {
-      {"format", "sotto.run.v1"},
-      {"name", recipe_.output.name},
-      {"status", status},
-      {"started", started_},
-      {"recipe", recipe_.to_json()},
-      {"recipe_file", recipe_.file},
-      {"seed", recipe_.federation.seed},
-      {"threads", setup_.transport->lanes()},
-      {"versions", {{"sotto", SOTTO_VERSION}, {"trainer", setup_.factory->version()}}},
-      {"model",
-       {{"name", recipe_.model.file.empty() ? recipe_.model.name : recipe_.model.file},
-        {"parameters", layout.parameter_count()},
-        {"buffers", layout.size() - layout.parameter_count()},
-        {"device", setup_.factory->device()}}},
-      {"data",
-       {{"name", recipe_.data.name},
-        {"train", setup_.data->train.size()},
-        {"test", setup_.data->test.size()},
-        {"clients", setup_.partition->clients()},
-        {"clients_per_round", setup_.clients_per_round},
-        {"partition", recipe_.data.partition}}},
-      {"privacy", privacy_record(*setup_.mechanism,
-                                 result_.stopped.empty()
-                                     ? static_cast<std::uint64_t>(recipe_.federation.rounds)
-                                     : result_.rounds.size(),
-                                 setup_.clients_per_round == setup_.partition->clients())},
-      {"stopped", nullptr},
-      {"final", nullptr},
-      {"best", nullptr},
-  };
-  double train = 0.0;
-  double evaluate = 0.0;
-  double engine = 0.0;
-  double total = 0.0;
-  for (const RoundMetrics& metrics : result_.rounds) {
-    train += metrics.train_seconds;
-    evaluate += metrics.evaluate_seconds;
-    engine += metrics.engine_cpu_seconds;
-    total += metrics.round_seconds;
-  }
-  json["timings"] = {{"total_seconds", total},
-                     {"train_seconds", train},
-                     {"evaluate_seconds", evaluate},
-                     {"engine_seconds", engine}};
-  if (!result_.stopped.empty()) json["stopped"] = result_.stopped;
-  const auto brief = [](const RoundMetrics& metrics) {
-    const nlohmann::json whole = metrics.to_json();
-    return nlohmann::json{
-        {"round", whole["round"]}, {"accuracy", whole["accuracy"]}, {"loss", whole["loss"]}};
-  };
-  if (const RoundMetrics* last = result_.last_evaluated()) json["final"] = brief(*last);
-  if (const RoundMetrics* best = result_.best()) json["best"] = brief(*best);
-  return json;
+Result<nlohmann::json> Run::record(const char* status) const {
+  SOTTO_TRY(const std::optional<LedgerHead> ledger, budget_.head());
+  return run_json({recipe_, setup_, result_, status, started_, exposure(), ledger});
 }
 
 Result<RunResult> Run::execute() {
@@ -227,17 +272,23 @@ Result<RunResult> Run::execute() {
   while (static_cast<std::int64_t>(result_.rounds.size()) < recipe_.federation.rounds &&
          !out_of_patience()) {
     const auto number = static_cast<RoundId>(result_.rounds.size() + 1);
-    SOTTO_TRY(const RoundMetrics metrics, round(number));
-    result_.rounds.push_back(metrics);
+    SOTTO_TRY(const std::optional<RoundMetrics> metrics, round(number));
+    if (!metrics) {
+      result_.stopped = "budget";
+      break;
+    }
+    result_.rounds.push_back(*metrics);
     SOTTO_CHECK(remember());
-    if (options_.on_round) options_.on_round(metrics);
+    if (options_.on_round) options_.on_round(*metrics);
   }
-  result_.stopped = out_of_patience() ? "patience" : "rounds";
+  if (result_.stopped.empty()) result_.stopped = out_of_patience() ? "patience" : "rounds";
+  result_.claims = claims_of(*setup_.mechanism, exposure());
+  SOTTO_TRY(const nlohmann::json json, record("finished"));
   if (folder_.writes()) {
     SOTTO_CHECK(setup_.factory->save(result_.model, folder_.model_path()));
-    SOTTO_CHECK(folder_.write_record(record("finished")));
+    SOTTO_CHECK(folder_.write_record(json));
   }
-  result_.record = std::make_shared<const nlohmann::json>(record("finished"));
+  result_.record = std::make_shared<const nlohmann::json>(json);
   result_.total_seconds = whole.seconds();
   return std::move(result_);
 }
@@ -262,6 +313,10 @@ const RoundMetrics* RunResult::best() const {
 
 Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
                              const MakeFactory& make_factory) {
+  if (recipe.ledger.limits() && !options.open_ledger) {
+    return fail(ErrorKind::kUsage,
+                recipe.file + ": the limits of [ledger] need a ledger, and there is none here");
+  }
   SOTTO_TRY(RunFolder folder, RunFolder::open(options));
   SOTTO_TRY(Setup setup, make_setup(recipe, options, make_factory));
   const unsigned wanted = thread_count(options.threads);

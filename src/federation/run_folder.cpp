@@ -9,6 +9,9 @@ constexpr const char* kRecord = "run.json";
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kCheckpoint = "checkpoint.sotto";
 constexpr const char* kModel = "model.pt";
+constexpr const char* kCertificate = "certificate.json";
+/// What SQLite and the ledger's head keep beside the ledger itself.
+constexpr const char* kLedgerFiles[] = {"", "-wal", "-shm", "-journal", ".head"};
 
 }  // namespace
 
@@ -30,7 +33,9 @@ Result<RunFolder> RunFolder::open(const RunOptions& options) {
 
 Result<void> RunFolder::clear() const {
   if (!writes() || resumes_) return {};
-  for (const char* name : {kCheckpoint, kMetrics, kModel}) {
+  std::vector<std::string> names = {kCheckpoint, kMetrics, kModel, kCertificate};
+  for (const char* part : kLedgerFiles) names.push_back(kLedgerName + std::string(part));
+  for (const std::string& name : names) {
     std::error_code code;
     std::filesystem::remove(out_ / name, code);
     if (code) return fail(ErrorKind::kIo, (out_ / name).string() + ": " + code.message());
@@ -47,9 +52,10 @@ Result<std::optional<Checkpoint>> RunFolder::resume(const Recipe& recipe,
   if (!resumes_ || !std::filesystem::exists(path)) return std::optional<Checkpoint>();
   SOTTO_TRY(Checkpoint checkpoint, read_checkpoint(path));
   if (checkpoint.recipe != recipe.fingerprint()) {
-    return fail(ErrorKind::kUsage, path.string() +
-                                       ": was made by a recipe that differs in more than rounds, "
-                                       "patience or output; resume with the recipe of that run");
+    return fail(ErrorKind::kUsage,
+                path.string() +
+                    ": was made by a recipe that differs in more than rounds, "
+                    "patience, account or output; resume with the recipe of that run");
   }
   if (checkpoint.layout != layout.fingerprint() || checkpoint.weights.size() != layout.size()) {
     return fail(ErrorKind::kCorrupt, path.string() + ": holds another network's weights");

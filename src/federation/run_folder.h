@@ -1,5 +1,6 @@
-// The files of a run: run.json, metrics.jsonl, checkpoint.sotto, model.pt. Each is replaced
-// atomically, so a run that was killed leaves a folder that --resume and `sotto report` can read.
+// The files of a run: run.json, metrics.jsonl, checkpoint.sotto, model.pt, certificate.json. Each
+// is replaced atomically, so a run that was killed leaves a folder that --resume and `sotto report`
+// can read. The ledger of a run lies beside them and is opened by whoever starts the run.
 #pragma once
 
 #include <filesystem>

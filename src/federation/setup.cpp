@@ -1,8 +1,9 @@
 #include "federation/setup.h"
 
 #include <algorithm>
-#include <cmath>
 #include <thread>
+
+#include "federation/plan.h"
 
 namespace sotto {
 namespace {
@@ -23,11 +24,7 @@ Preprocess make_preprocess(const Recipe& recipe, const Dataset& train) {
       preprocess.deviation = {0.5F};
     }
   }
-  if (!recipe.data.resize.empty()) {
-    preprocess.resize = SampleShape{static_cast<std::uint32_t>(recipe.data.resize[0]),
-                                    static_cast<std::uint32_t>(recipe.data.resize[1]),
-                                    static_cast<std::uint32_t>(recipe.data.resize[2])};
-  }
+  preprocess.resize = recipe_resize(recipe);
   preprocess.crop_padding = static_cast<std::uint32_t>(recipe.data.crop_padding);
   preprocess.flip = recipe.data.flip;
   preprocess.rotation_degrees = static_cast<float>(recipe.data.rotation);
@@ -47,13 +44,6 @@ TrainOptions make_options(const Recipe::Train& train) {
   return options;
 }
 
-std::size_t clients_per_round(const Recipe::Federation& federation, std::size_t clients) {
-  if (federation.k > 0)
-    return std::min<std::size_t>(static_cast<std::size_t>(federation.k), clients);
-  const double share = federation.fraction * static_cast<double>(clients);
-  return std::max<std::size_t>(1, static_cast<std::size_t>(std::llround(share)));
-}
-
 }  // namespace
 
 unsigned thread_count(unsigned requested) {
@@ -65,14 +55,7 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   Setup setup;
   const auto seed = static_cast<std::uint64_t>(recipe.federation.seed);
 
-  DataRequest request;
-  request.source = recipe.data.name;
-  request.labels = recipe.data.labels;
-  request.test = recipe.data.test;
-  request.test_labels = recipe.data.test_labels;
-  request.test_fraction = recipe.data.test_fraction;
-  request.folder = options.data_folder;
-  SOTTO_TRY(DataSplit data, load_data(request));
+  SOTTO_TRY(DataSplit data, load_data(data_request(recipe, options.data_folder)));
   setup.data = std::make_unique<const DataSplit>(std::move(data));
   const Dataset& train = setup.data->train;
 
@@ -81,6 +64,7 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
                            static_cast<std::size_t>(recipe.federation.clients), seed));
   setup.partition = std::make_unique<const Partition>(std::move(partition));
   setup.clients_per_round = clients_per_round(recipe.federation, setup.partition->clients());
+  SOTTO_CHECK(check_batches(recipe, setup.clients_per_round));
 
   setup.preprocess = make_preprocess(recipe, train);
   if (const auto fits = check_preprocess(train, setup.preprocess); !fits) {
@@ -97,14 +81,7 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   }
   SOTTO_TRY(setup.factory, make_factory(trainer));
 
-  Domain domain;
-  domain.layout = std::make_shared<const Layout>(setup.factory->layout());
-  const Recipe::Privacy& privacy = recipe.privacy;
-  domain.ranges.assign(domain.layout->tensors().size(),
-                       Range{privacy.centre.value_or(0.0), privacy.radius.value_or(1.0)});
-  auto mechanism = make_mechanism(privacy.mechanism, std::move(domain), privacy.parameters);
-  if (!mechanism) return at(recipe.file, mechanism.error());
-  setup.mechanism = std::move(*mechanism);
+  SOTTO_TRY(setup.mechanism, recipe_mechanism(recipe, setup.factory->layout()));
 
   const LocalClients clients{&train, setup.partition.get(), setup.preprocess,
                              make_options(recipe.train), seed};

@@ -125,6 +125,21 @@ std::unique_ptr<Mechanism> BitMechanism::make(std::string_view version, Domain d
   return self;
 }
 
+double BitMechanism::epsilon_of_bits(std::size_t even, std::size_t odd) const {
+  const double of_even = exact::log_ratio_up(worst_bit(design_.thresholds, 0).ratio, 1);
+  const double of_odd = exact::log_ratio_up(worst_bit(design_.thresholds, 1).ratio, 1);
+  const auto times = [](double epsilon, std::size_t n) {
+    return exact::multiply_up(epsilon, static_cast<double>(n));
+  };
+  // Rounded up once where it can be, so that a bound of the sum holds for what is printed.
+  if (of_even == of_odd) return times(of_even, even + odd);
+  return exact::add_up(times(of_even, even), times(of_odd, odd));
+}
+
+double BitMechanism::epsilon_of_label() const {
+  return exact::log_ratio_up(exact::Rational(design_.label.own), design_.label.other);
+}
+
 void BitMechanism::find_worst_case() {
   const BitThresholds& thresholds = design_.thresholds;
   const std::size_t bits = design_.code.bits();
@@ -148,21 +163,12 @@ void BitMechanism::find_worst_case() {
     worst_.output = bits < 2 ? "any" : "bit 0 set, bit 1 not, all others equal";
     return;
   }
-  const auto count = [](std::size_t n) { return static_cast<double>(n); };
-  const double of_even = exact::log_ratio_up(even.ratio, 1);
-  const double of_odd = exact::log_ratio_up(odd.ratio, 1);
-  // Rounded up once where it can be, so that a bound of the sum holds for what is printed.
-  worst_.epsilon = of_even == of_odd
-                       ? exact::multiply_up(of_even, count(bits))
-                       : exact::add_up(exact::multiply_up(of_even, count((bits + 1) / 2)),
-                                       exact::multiply_up(of_odd, count(bits / 2)));
+  worst_.epsilon = epsilon_of_bits((bits + 1) / 2, bits / 2);
   worst_.input = pattern(even.input, odd.input, bits);
   worst_.other_input = pattern(!even.input, !odd.input, bits);
   worst_.output = pattern(even.output, odd.output, bits);
-  const LabelMasses& label = design_.label;
-  if (label.classes == 0) return;
-  worst_.epsilon =
-      exact::add_up(worst_.epsilon, exact::log_ratio_up(exact::Rational(label.own), label.other));
+  if (design_.label.classes == 0) return;
+  worst_.epsilon = exact::add_up(worst_.epsilon, epsilon_of_label());
   worst_.input += ", label 0";
   worst_.other_input += ", label 1";
   worst_.output += ", label 0";

@@ -67,6 +67,8 @@ class BitMechanism final : public Mechanism {
   double log_prob(std::span<const Symbol> report, std::span<const float> x) const override;
   Moments moments(std::span<const float> x, std::size_t output) const override;
   bool sums_to_one(std::span<const float> x, std::size_t output) const override;
+  Background background(std::size_t first, std::size_t count) const override;
+  std::vector<Constant> constants() const override;
 
   const BitDesign& design() const noexcept { return design_; }
 
@@ -86,6 +88,9 @@ class BitMechanism final : public Mechanism {
 
   BitMechanism(BitDesign design, Domain domain);
   void find_worst_case();
+  /// The most that so many bits at even and odd positions differ by, and the label.
+  double epsilon_of_bits(std::size_t even, std::size_t odd) const;
+  double epsilon_of_label() const;
   void find_logarithms();
   Odds odds_of(std::size_t output) const;
   bool input_bit(std::span<const float> x, std::size_t output) const;

@@ -40,6 +40,13 @@ struct ArmSums {
   Wide zeroth, first, second;
 };
 
+/// The greatest double not above the value.
+double below(const Wide& value) {
+  const auto nearest = value.convert_to<double>();
+  return Wide(nearest) <= value ? nearest
+                                : std::nextafter(nearest, -std::numeric_limits<double>::infinity());
+}
+
 class EmChannel final : public GeometricChannel {
  public:
   EmChannel(const DecimalGrid& grid, double rate)
@@ -70,6 +77,20 @@ class EmChannel final : public GeometricChannel {
     const double bias = shift.convert_to<double>() / grid().scale();
     return {grid().value(input) + bias, bias,
             variance.convert_to<double>() / (grid().scale() * grid().scale())};
+  }
+
+  /// Of all inputs the two ends have the least probability for an output y: by the bounds above,
+  /// with m the steps from v to the end that lies beyond it as seen from y, P(y | v) is at least
+  /// e^(-a |v - y| - a m) / Z(end) = P(y | end). So the minimum is q^(|y| + R) / Z(end), with
+  /// respect to the law in proportion to it no density exceeds e^epsilon times the floor, and the
+  /// floor is its sum, q^R (1 + q - 2 q^(R+1)) / (1 - q^(2R+1)): near 2 / (1 + e^(eps/2)).
+  Background background() const override {
+    if (grid().radius() == 0) return {0.0, 1.0};
+    const Wide q = exp(-Wide(law().rate));
+    const Wide far = pow(q, Wide(grid().radius()));
+    const Wide floor = far * (1 + q - 2 * q * far) / (1 - q * far * far);
+    // 512 bits lose at most 3 * 80 of them; no double is as fine.
+    return {worst_case().epsilon, below(floor * (1 - Wide(0x1p-200)))};
   }
 };
 
@@ -142,6 +163,10 @@ const Registration em_registration = {
              .guarantee = "alpha-CLDP, and epsilon-LDP with epsilon = alpha D / 2, for each weight",
              .bias = "biased towards the centre of the range",
              .reference = "Truex et al. 2020 (LDP-Fed), Ordinal-CLDP",
+             .published_client_claim =
+                 "a client's budget alpha, split over rounds, layers and weights: what adds up to "
+                 "alpha is the loss between updates that differ by one grid step in every weight; "
+                 "two clients' updates can differ by the whole range of D steps",
              .parameters = kParameters},
     .make = make};
 

@@ -15,6 +15,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "mechanism/constants.h"
 #include "mechanism/normal.h"
 #include "mechanism/vector.h"
 
@@ -59,13 +60,24 @@ double coupling_of(double dimension, double norm_in_sigma) {
 
 class Gaussian final : public VectorMechanism {
  public:
-  Gaussian(Domain domain, const Parameters& parameters, double sigma, double delta)
-      : VectorMechanism("gaussian.v1", std::move(domain), parameters), sigma_(sigma) {
+  /// `ratio` is not below sensitivity / sigma; `slack` is what the arithmetic takes of delta.
+  Gaussian(Domain domain, const Parameters& parameters, double sigma, double ratio, double slack)
+      : VectorMechanism("gaussian.v1", std::move(domain), parameters),
+        sigma_(sigma),
+        ratio_(ratio),
+        slack_(slack) {
     set_lattice(static_cast<Symbol>(std::ceil(kPerSigma * (kReach + 1.001 * norm() / sigma_))),
                 sigma_ / kPerSigma);
     const double epsilon = get(parameters, "epsilon");
-    set_guarantee(epsilon, delta, epsilon,
+    set_guarantee(epsilon, get(parameters, "delta"), epsilon,
                   "(epsilon, delta) local differential privacy for the whole vector");
+  }
+
+  Guarantee guarantee() const override {
+    Guarantee all = VectorMechanism::guarantee();
+    all.gaussian_ratio = ratio_;
+    all.gaussian_slack = slack_;
+    return all;
   }
 
   /// No log-ratio is the largest: beyond epsilon they go on, with probability delta.
@@ -91,6 +103,17 @@ class Gaussian final : public VectorMechanism {
     return {static_cast<double>(x[output]), 0.0, sigma_ * sigma_ + step() * step() / 12.0};
   }
 
+  /// Normal laws differ by more than any epsilon; what is known is how far doubles may go astray.
+  Background background(std::size_t /*first*/, std::size_t /*count*/) const override {
+    Background background;
+    background.coupling = coupling_of(static_cast<double>(dimension()), 1.001 * norm() / sigma_);
+    return background;
+  }
+  std::vector<Constant> constants() const override {
+    return {integer_constant("largest symbol", largest_symbol()), real_constant("sigma", sigma_),
+            real_constant("step", step())};
+  }
+
   /// The normal law is continuous and has no integers to count; its lattice has no gap.
   bool sums_to_one(std::span<const float> /*x*/, std::size_t /*output*/) const override {
     return static_cast<double>(largest_symbol()) * step() >= kReach * sigma_ + norm();
@@ -114,6 +137,8 @@ class Gaussian final : public VectorMechanism {
   }
 
   double sigma_;
+  double ratio_;
+  double slack_;
 };
 
 constexpr ParameterInfo kParameters[] = {kEpsilon,
@@ -141,10 +166,11 @@ Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& paramet
                                        " coordinates; valid: a number in (" + short_number(slack) +
                                        ", 0.5], because double precision alone takes so much");
   }
-  // bound() sums squares in doubles: a vector may be longer than L by a part in 2^40 or less.
+  // bound() sums squares in doubles: a vector may be longer than L by a part in 2^40 or less. The
+  // 2^-30 covers that and the roundings here, so `ratio` is above the true sensitivity / sigma.
   const double ratio = std::min(largest_ratio(epsilon, delta - slack), most_ratio);
   const double sigma = 2.0 * norm * (1.0 + 0x1p-30) / ratio;
-  return std::make_unique<Gaussian>(std::move(domain), parameters, sigma, delta);
+  return std::make_unique<Gaussian>(std::move(domain), parameters, sigma, ratio, slack);
 }
 
 }  // namespace

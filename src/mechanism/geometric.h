@@ -103,6 +103,7 @@ class GeometricChannel : public Channel {
   void draw_block(const BlockDraw& block, std::int32_t* out) const override;
   void draw_block_wide(const BlockDraw& block, std::int64_t* out) const override;
   bool sums_to_one(float weight) const override { return exact_.sums_to_one(input_of(weight)); }
+  std::vector<Constant> constants() const override;
 
   /// By enclosures alone: what draw() gives, whether or not the fast way knows it.
   Symbol draw_exactly(float weight, Words words, MoreBits& more) const;

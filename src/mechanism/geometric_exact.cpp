@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "mechanism/constants.h"
 #include "mechanism/geometric.h"
 
 namespace sotto {
@@ -137,6 +138,14 @@ bool ExactGeometric::sums_to_one(std::int64_t input) const {
   }
   const bool meet = total.low <= whole.high && whole.low <= total.high;
   return meet && whole.low > 0 && ((total.high - total.low) << 64) <= whole.low;
+}
+
+std::vector<Constant> GeometricChannel::constants() const {
+  std::vector<Constant> all = grid_constants(grid_);
+  all.push_back(integer_constant("bound", law_.bound));
+  all.push_back(integer_constant("cut", law_.cut ? 1 : 0));
+  all.push_back(real_constant("rate", law_.rate));
+  return all;
 }
 
 }  // namespace sotto

@@ -22,6 +22,8 @@ namespace {
 
 /// e^-kTails is what may lie beyond the bound.
 constexpr double kTails = 80.0;
+/// e^-500, the least floor, in units of 2^-kUnit still has all digits of a double.
+constexpr unsigned kUnit = 1100;
 
 /// R + 80 / a, before a is known exactly.
 double bound_of(const DecimalGrid& grid, double epsilon) {
@@ -52,6 +54,15 @@ class LaplaceChannel final : public GeometricChannel {
     // 2q / (1 - q)^2 = 1 / (2 sinh^2(a / 2)); gathering the tails changes it by less than 2^-100.
     const double half = std::sinh(law().rate / 2.0) * grid().scale();
     return {grid().value(input_of(weight)), 0.0, 0.5 / half / half};
+  }
+
+  /// Relative to the law of the middle input 0 the density is q^(|y - v| - |y|), and q^-+v for the
+  /// ends: between q^R and q^-R, which are e^(-eps/2) and e^(eps/2).
+  Background background() const override {
+    const double most = exact::multiply_up(law().rate, static_cast<double>(grid().radius()));
+    const exact::Rational unit(exact::Integer(1) << kUnit);
+    const exact::Rational floor(exact::floor_times_exp(unit, -most), exact::Integer(1) << kUnit);
+    return {worst_case().epsilon, exact::round_down(floor)};
   }
 };
 

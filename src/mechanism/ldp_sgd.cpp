@@ -20,6 +20,7 @@
 #include "base/exact.h"
 #include "base/text.h"
 #include "mechanism/coin.h"
+#include "mechanism/constants.h"
 #include "mechanism/normal.h"
 #include "mechanism/sphere.h"
 #include "mechanism/vector.h"
@@ -80,6 +81,17 @@ class LdpSgd final : public VectorMechanism {
     const auto mean = static_cast<double>(x[output]);
     const double lattice = d == 1.0 ? 0.0 : step() * step() / 12.0;
     return {mean, 0.0, length_ * length_ / d + lattice - mean * mean};
+  }
+
+  /// Relative to U(y) = (P(k = y) + P(k = -y)) / 2 the law above has a density that is a mean of
+  /// 2a and 2b: from 2 low / 2^64 on, and at most e^epsilon times that.
+  Background background(std::size_t first, std::size_t count) const override {
+    const double floor = exact::round_down(exact::Rational(low_, whole() / 2));
+    return {guarantee().epsilon, first == 0 && count == outputs() ? floor : 0.0};
+  }
+  std::vector<Constant> constants() const override {
+    return {integer_constant("wrong side", low_), integer_constant("dimension", dimension()),
+            integer_constant("largest symbol", largest_symbol()), real_constant("step", step())};
   }
 
   /// Relative to the law of the direction, whose two signs have together one chance of one.

@@ -24,16 +24,21 @@ Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& paramet
 }  // namespace
 
 const Registration ldpfl_1_registration = {
-    .info = {.name = "ldpfl-1",
-             .kind = MechanismKind::kBits,
-             .summary = "LDPFL's first randomizer, as published; its exact epsilon is up to twice "
-                        "the claimed one",
-             .input = "features in sign-magnitude (whole, fraction), or bits without those",
-             .output = "one bit for each bit of the code",
-             .guarantee = "between epsilon and 2 epsilon for the whole report, computed exactly",
-             .bias = "unbiased for each bit",
-             .reference = "Chamikara et al. 2022 (LDPFL), Theorem 1",
-             .parameters = kParameters},
+    .info =
+        {.name = "ldpfl-1",
+         .kind = MechanismKind::kBits,
+         .summary = "LDPFL's first randomizer, as published; its exact epsilon is up to twice "
+                    "the claimed one",
+         .input = "features in sign-magnitude (whole, fraction), or bits without those",
+         .output = "one bit for each bit of the code",
+         .guarantee = "between epsilon and 2 epsilon for the whole report, computed exactly",
+         .bias = "unbiased for each bit",
+         .reference = "Chamikara et al. 2022 (LDPFL), Theorem 1",
+         .published_client_claim =
+             "Theorem 1, whose proof multiplies the ratios of favourable and unfavourable bits: it "
+             "needs that two inputs differ in as many bits of either kind, and that the output "
+             "is not the worst one",
+         .parameters = kParameters},
     .make = make};
 
 }  // namespace sotto

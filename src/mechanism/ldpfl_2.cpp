@@ -27,17 +27,21 @@ Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& paramet
 }  // namespace
 
 const Registration ldpfl_2_registration = {
-    .info = {.name = "ldpfl-2",
-             .kind = MechanismKind::kBits,
-             .summary =
-                 "LDPFL's second randomizer, as published; its exact epsilon is thousands of "
-                 "times the claimed one",
-             .input = "features in sign-magnitude (whole, fraction), or bits without those",
-             .output = "one bit for each bit of the code",
-             .guarantee = "no useful one: about 3/2 B ln(coefficient) for B bits, computed exactly",
-             .bias = "unbiased for each bit",
-             .reference = "Chamikara et al. 2022 (LDPFL), Theorem 2",
-             .parameters = kParameters},
+    .info =
+        {.name = "ldpfl-2",
+         .kind = MechanismKind::kBits,
+         .summary = "LDPFL's second randomizer, as published; its exact epsilon is thousands of "
+                    "times the claimed one",
+         .input = "features in sign-magnitude (whole, fraction), or bits without those",
+         .output = "one bit for each bit of the code",
+         .guarantee = "no useful one: about 3/2 B ln(coefficient) for B bits, computed exactly",
+         .bias = "unbiased for each bit",
+         .reference = "Chamikara et al. 2022 (LDPFL), Theorem 2",
+         .published_client_claim =
+             "Theorem 2, whose proof multiplies the ratios of favourable and unfavourable bits: it "
+             "needs that two inputs differ in as many bits of either kind, and that the output "
+             "is not the worst one",
+         .parameters = kParameters},
     .make = make};
 
 }  // namespace sotto

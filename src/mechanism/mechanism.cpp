@@ -97,8 +97,10 @@ bool ParameterInfo::accepts(double value) const {
 }
 
 Background Mechanism::background(std::size_t, std::size_t) const {
+  // With a delta, laws may differ by more than any epsilon.
   Background background;
-  background.epsilon = guarantee().epsilon;
+  const Guarantee whole = guarantee();
+  if (whole.delta == 0.0) background.epsilon = whole.epsilon;
   return background;
 }
 

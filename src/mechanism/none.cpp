@@ -44,6 +44,7 @@ class NoneChannel final : public Channel {
     return {mean, mean - static_cast<double>(weight), 0.0};
   }
   bool sums_to_one(float /*weight*/) const override { return true; }
+  std::vector<Constant> constants() const override { return {}; }
 
  private:
   /// Below 2^51, adding 1.5 * 2^52 leaves the nearest integer in the low bits of the double: what

@@ -103,6 +103,18 @@ double Staircase::epsilon() const {
                              exact::Rational(mass(groups() - 1) * sizes_.front()));
 }
 
+double Staircase::least_common() const {
+  const std::int64_t radius = (outputs() - 1) / 2;
+  exact::Rational sum = 0;
+  for (std::size_t j = 0; j < groups(); ++j) {
+    const std::int64_t beyond = begins_[j + 1] - std::max(begins_[j], radius + 1);
+    const bool middle = begins_[j] <= radius && radius < begins_[j + 1];
+    const Integer outputs_here = 2 * std::max<std::int64_t>(beyond, 0) + (middle ? 1 : 0);
+    sum += exact::Rational(outputs_here * mass(j), sizes_[j]);
+  }
+  return exact::round_down(sum / (Integer(1) << 64));
+}
+
 double Staircase::mean_output(const Ranks& input) const {
   // All outputs together sum to zero, so only what a group has beyond the last one counts.
   double mean = 0.0;

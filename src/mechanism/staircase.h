@@ -49,6 +49,13 @@ class Staircase {
   /// group, and the last rank, that of one end seen from the other, in the last.
   double epsilon() const;
 
+  /// The sum over all outputs of the least probability that an input gives them, rounded down. An
+  /// output y has its largest rank, R + |y|, from the far end of the grid: rank t > 2S lies at the
+  /// distance t - S, so its distance |y - s| gives R - |s| + |y - s| <= R + |y|, and a rank t <= 2S
+  /// is at most twice the distance, which is then at most S. So the sum is that of rank R once and
+  /// of all ranks beyond it twice.
+  double least_common() const;
+
   /// The mean of the centred output index, and the mean square and magnitude of output minus input.
   double mean_output(const Ranks& input) const;
   double mean_square(const Ranks& input) const { return mean_of(input, &RankSums::second); }

@@ -135,6 +135,7 @@ HWY_AFTER_NAMESPACE();
 #include <cmath>
 
 #include "base/text.h"
+#include "mechanism/constants.h"
 
 namespace sotto {
 namespace {
@@ -229,6 +230,20 @@ Moments StaircaseChannel::moments(float weight) const {
   const double step = grid_.step() / slope_;
   const double mean = grid_.value(0) + step * output;
   return {mean, step * (output - slope_ * input), step * step * spread};
+}
+
+std::vector<Constant> StaircaseChannel::constants() const {
+  std::vector<Constant> all = grid_constants(grid_);
+  all.push_back(integer_constant("groups", staircase_.groups()));
+  for (std::size_t j = 0; j < staircase_.groups(); ++j) {
+    all.push_back(integer_constant("size " + std::to_string(j + 1), staircase_.size(j)));
+  }
+  for (std::size_t j = 0; j + 1 < staircase_.groups(); ++j) {
+    all.push_back(
+        integer_constant("threshold " + std::to_string(j + 1), staircase_.thresholds()[j]));
+  }
+  all.push_back(real_constant("decoding slope", slope_));
+  return all;
 }
 
 /// The chances are 2^64 by their differences; the outputs of all ranks must be the grid, each once.

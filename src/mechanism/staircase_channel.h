@@ -43,6 +43,11 @@ class StaircaseChannel final : public Channel {
   double log_prob(Symbol symbol, float weight) const override;
   Moments moments(float weight) const override;
   bool sums_to_one(float weight) const override;
+  /// Relative to the law in proportion to the least probability of each output; for two groups of
+  /// which the first has at most R + 1 outputs it is uniform. No density is above e^epsilon times
+  /// the least one of its output.
+  Background background() const override { return {epsilon_, staircase_.least_common()}; }
+  std::vector<Constant> constants() const override;
 
  private:
   Ranks ranks_of(float weight) const { return {grid_.radius(), grid_.centred(weight)}; }

@@ -71,6 +71,7 @@ HWY_AFTER_NAMESPACE();
 #include "base/exact.h"
 #include "base/text.h"
 #include "mechanism/coin.h"
+#include "mechanism/constants.h"
 #include "mechanism/value.h"
 
 namespace sotto {
@@ -138,6 +139,17 @@ class TwoPointChannel final : public Channel {
     return {mean, mean - static_cast<double>(weight), 4.0 * reach * reach * plus * (1.0 - plus)};
   }
 
+  /// Relative to a fair coin: P(+ | w) is one of (2^63 - most) / 2^64 .. (2^63 + most) / 2^64, and
+  /// so is P(- | w), so both densities begin at 2 (2^63 - most) / 2^64.
+  Background background() const override {
+    const auto half = exact::rational(kHalf);
+    return {worst_case().epsilon, exact::round_down((half - exact::rational(most_)) / half)};
+  }
+  std::vector<Constant> constants() const override {
+    return {integer_constant("most", exact::Integer(most_)), real_constant("slope", slope_),
+            real_constant("centre", range_.centre)};
+  }
+
   /// There are two symbols, with T and 2^64 - T of 2^64 chances: they do where T is no more.
   bool sums_to_one(float weight) const override {
     const std::uint64_t plus = threshold_of(weight);
@@ -174,15 +186,20 @@ Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& paramet
 }  // namespace
 
 const Registration two_point_registration = {
-    .info = {.name = "two-point",
-             .kind = MechanismKind::kValue,
-             .summary = "one of two values beyond the range, one bit a weight",
-             .input = "a weight in [c - r, c + r]",
-             .output = "c + rE or c - rE, E = (e^eps + 1) / (e^eps - 1)",
-             .guarantee = "epsilon-LDP for each weight",
-             .bias = "unbiased",
-             .reference = "Sun, Qian, Chen 2021 (LDP-FL), Algorithm 2",
-             .parameters = kParameters},
+    .info =
+        {.name = "two-point",
+         .kind = MechanismKind::kValue,
+         .summary = "one of two values beyond the range, one bit a weight",
+         .input = "a weight in [c - r, c + r]",
+         .output = "c + rE or c - rE, E = (e^eps + 1) / (e^eps - 1)",
+         .guarantee = "epsilon-LDP for each weight",
+         .bias = "unbiased",
+         .reference = "Sun, Qian, Chen 2021 (LDP-FL), Algorithm 2",
+         .published_client_claim =
+             "parameter shuffling: one weight's epsilon is a client's only if every weight travels "
+             "through an anonymous channel of its own and the weights of one client, which all "
+             "depend on the same data, are not composed",
+         .parameters = kParameters},
     .make = make};
 
 }  // namespace sotto

@@ -32,6 +32,12 @@ std::vector<Symbol> Channel::alphabet() const {
   return all;
 }
 
+Background Channel::background() const {
+  Background background;
+  background.epsilon = worst_case().epsilon;
+  return background;
+}
+
 bool Channel::wide() const noexcept {
   return smallest() < std::numeric_limits<std::int32_t>::min() ||
          largest() > std::numeric_limits<std::int32_t>::max();
@@ -144,6 +150,40 @@ double ValueMechanism::random_bytes_per_output() const noexcept {
              static_cast<double>(domain_.layout->tensors()[t].size);
   }
   return outputs() == 0 ? 0.0 : 4.0 * words / static_cast<double>(outputs());
+}
+
+Background ValueMechanism::background(std::size_t first, std::size_t count) const {
+  Background all;
+  all.epsilon = 0.0;
+  all.floor = 1.0;
+  const std::size_t end = first + count;
+  const auto& tensors = domain_.layout->tensors();
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    const std::size_t from = std::max(first, tensors[t].offset);
+    const std::size_t to = std::min(end, tensors[t].offset + tensors[t].size);
+    if (from >= to) continue;
+    const Background one = channels_[t]->background();
+    const std::uint64_t weights = to - from;
+    all.epsilon =
+        exact::add_up(all.epsilon, exact::multiply_up(one.epsilon, static_cast<double>(weights)));
+    all.floor = exact::multiply_down(all.floor, exact::power_down(one.floor, weights));
+  }
+  return all;
+}
+
+std::vector<Constant> ValueMechanism::constants() const {
+  std::vector<Constant> all;
+  for (std::size_t t = 0; t < channels_.size(); ++t) {
+    // Tensors of equal range share a channel: the first one tells it.
+    if (std::find(channels_.begin(), channels_.begin() + static_cast<std::ptrdiff_t>(t),
+                  channels_[t]) != channels_.begin() + static_cast<std::ptrdiff_t>(t)) {
+      continue;
+    }
+    for (Constant& constant : channels_[t]->constants()) {
+      all.push_back({"tensor " + std::to_string(t) + ": " + constant.name, constant.value});
+    }
+  }
+  return all;
 }
 
 template <class Integer>

@@ -78,6 +78,8 @@ class WindowChannel final : public Channel {
   Moments moments(float weight) const override;
   bool sums_to_one(float weight) const override;
   std::vector<Symbol> alphabet() const override;
+  Background background() const override;
+  std::vector<Constant> constants() const override;
 
  private:
   /// The window that starts at `slot`, or with probability `next` / 2^32 the one after it.

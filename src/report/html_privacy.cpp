@@ -46,6 +46,13 @@ std::string in_words(const PrivacyClaim& claim) {
   return text;
 }
 
+/// What others claim and what an attack found are no promises, however small their epsilon.
+std::string_view verdict(const PrivacyClaim& claim) {
+  if (claim.scope.starts_with("as published")) return "not proven";
+  if (claim.scope.starts_with("audited")) return "measured";
+  return claim.vacuous ? "vacuous" : "meaningful";
+}
+
 std::string banner_of(const RunRecord& run) {
   const PrivacyClaim* const claim = run.client_claim();
   const PrivacyLevel level = privacy_level(run);
@@ -98,6 +105,11 @@ std::string epsilon_chip(const RunRecord& run) {
 
 std::string privacy_section(const RunRecord& run) {
   std::string out = "<section class=\"card\"><h3>Privacy</h3>\n" + banner_of(run);
+  if (run.planned_claims) {
+    out +=
+        "<p>The run has not finished: these claims are the plan's. What really happened "
+        "replaces them at its end.</p>\n";
+  }
   if (!run.claims.empty()) {
     out +=
         "<div class=\"scroll\"><table><thead><tr><th>Claim about</th><th class=\"n\">Epsilon</th>"
@@ -108,8 +120,7 @@ std::string privacy_section(const RunRecord& run) {
           "<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td>"
           "<td>{}</td><td>{}</td></tr>\n",
           escape(claim.scope), epsilon_text(claim.epsilon), number_up(claim.delta),
-          escape(claim.theorem), escape(claim.assumption), escape(claim.source),
-          claim.vacuous ? "vacuous" : "meaningful");
+          escape(claim.theorem), escape(claim.assumption), escape(claim.source), verdict(claim));
     }
     out += "</tbody></table></div>\n";
   }

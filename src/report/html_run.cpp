@@ -88,7 +88,8 @@ std::string rounds_section(const RunRecord& run) {
   std::string out = fmt::format(
       "<details class=\"card\"><summary>{} rounds as numbers{}</summary>\n"
       "<div class=\"scroll\"><table class=\"wide\"><thead><tr><th class=\"n\">Round</th>"
-      "<th class=\"n\">Clients</th><th class=\"n\">Reports</th><th class=\"n\">Accuracy</th>"
+      "<th class=\"n\">Clients</th><th class=\"n\">Refused</th><th class=\"n\">Reports</th>"
+      "<th class=\"n\">Released</th><th class=\"n\">Accuracy</th>"
       "<th class=\"n\">Loss</th><th class=\"n\">Time</th><th class=\"n\">Training</th>"
       "<th class=\"n\">Evaluation</th><th class=\"n\">Sent</th></tr></thead><tbody>\n",
       with_commas(run.rounds.size()),
@@ -98,7 +99,8 @@ std::string rounds_section(const RunRecord& run) {
     const RecordedRound& round = run.rounds[i];
     out += "<tr>";
     for (const std::string& cell :
-         {std::to_string(round.round), with_commas(round.clients), with_commas(round.reports),
+         {std::to_string(round.round), with_commas(round.clients), with_commas(round.refused),
+          with_commas(round.reports), with_commas(round.released),
           round.accuracy ? percent(*round.accuracy) : std::string("-"),
           round.loss ? number(*round.loss, 5) : std::string("-"), duration(round.round_seconds),
           duration(round.train_seconds), duration(round.evaluate_seconds),

@@ -21,7 +21,9 @@ Json json_of(const std::optional<Outcome>& outcome) {
 Json json_of(const RecordedRound& round) {
   return {{"round", round.round},
           {"clients", round.clients},
+          {"refused", round.refused},
           {"reports", round.reports},
+          {"released", round.released},
           {"accuracy", or_null(round.accuracy)},
           {"loss", or_null(round.loss)},
           {"round_seconds", round.round_seconds},
@@ -66,7 +68,10 @@ Json json_of(const RunRecord& run) {
           {"timings", timings},
           {"final", json_of(run.final)},
           {"best", json_of(run.best)},
-          {"privacy", {{"mechanism", run.mechanism}, {"claims", list(run.claims)}}},
+          {"privacy",
+           {{"mechanism", run.mechanism},
+            {"planned", run.planned_claims},
+            {"claims", list(run.claims)}}},
           {"notes", run.notes},
           {"rounds", list(run.rounds)}};
 }

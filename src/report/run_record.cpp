@@ -7,12 +7,12 @@
 
 #include "base/file.h"
 #include "report/fields.h"
+#include "sotto/claims.h"
 
 namespace sotto {
 namespace {
 
 constexpr std::string_view kFormat = "sotto.run.v1";
-constexpr std::string_view kClientScope = "client, whole training";
 constexpr std::size_t kLargestRecord = std::size_t{8} << 20;
 constexpr std::size_t kLargestMetrics = std::size_t{256} << 20;
 constexpr std::size_t kMostRounds = 1'000'000;
@@ -163,6 +163,9 @@ Result<RunRecord> read_record(const std::filesystem::path& file) {
   SOTTO_TRY(const Fields privacy, run.object("privacy"));
   SOTTO_TRY(record.mechanism, privacy.text("mechanism"));
   SOTTO_TRY(record.claims, read_claims(privacy));
+  if (privacy.has("planned")) {
+    SOTTO_TRY(record.planned_claims, privacy.flag("planned"));
+  }
   return record;
 }
 
@@ -173,6 +176,14 @@ Result<RecordedRound> read_round(const Json& json, const std::string& place) {
   SOTTO_TRY(metrics.round, fields.count("round"));
   SOTTO_TRY(metrics.clients, fields.count("clients"));
   SOTTO_TRY(metrics.reports, fields.count("reports"));
+  // Runs from before there were budgets and batches: all reports were released.
+  metrics.released = metrics.reports;
+  if (fields.has("refused")) {
+    SOTTO_TRY(metrics.refused, fields.count("refused"));
+  }
+  if (fields.has("released")) {
+    SOTTO_TRY(metrics.released, fields.count("released"));
+  }
   SOTTO_TRY(metrics.accuracy, fields.number_or_null("accuracy", 0.0, 1.0));
   SOTTO_TRY(metrics.loss, fields.number_or_null("loss", -kLargest, kLargest));
   SOTTO_TRY(metrics.round_seconds, fields.number("round_seconds", 0.0, kLongestSeconds));
@@ -235,7 +246,7 @@ std::string runs_below(const std::filesystem::path& folder) {
 const PrivacyClaim* RunRecord::client_claim() const {
   const PrivacyClaim* strongest = nullptr;
   for (const PrivacyClaim& claim : claims) {
-    if (claim.scope != kClientScope) continue;
+    if (!promises_client(claim.scope)) continue;
     // One that says something beats one that does not; then the smaller epsilon.
     const auto rank = [](const PrivacyClaim& c) { return std::pair(c.vacuous, c.epsilon); };
     if (strongest == nullptr || rank(claim) < rank(*strongest)) strongest = &claim;

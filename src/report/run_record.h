@@ -20,7 +20,9 @@ namespace sotto {
 struct RecordedRound {
   std::uint64_t round = 0;
   std::uint64_t clients = 0;
+  std::uint64_t refused = 0;  // clients without budget
   std::uint64_t reports = 0;
+  std::uint64_t released = 0;  // reports that the server was given
   std::optional<double> accuracy;  // unset in rounds that were not evaluated
   std::optional<double> loss;
   double round_seconds = 0.0;
@@ -63,7 +65,7 @@ struct RunRecord {
   TextPairs versions;
   std::string started;
   std::string status;                  // finished, running, failed
-  std::optional<std::string> stopped;  // rounds, patience
+  std::optional<std::string> stopped;  // rounds, patience, budget
 
   std::string model;
   std::uint64_t parameters = 0;
@@ -80,11 +82,13 @@ struct RunRecord {
   std::optional<Outcome> best;
   std::string mechanism;
   std::vector<PrivacyClaim> claims;
+  bool planned_claims = false;  // of a run that has not finished: they hold if it goes as planned
   std::vector<RecordedRound> rounds;
   std::vector<std::string> notes;  // what reading had to pass over
 
-  /// The strongest claim about a client over the whole training, or none where there is none. A
-  /// claim about one round only would flatter the run.
+  /// The strongest claim about a client over the whole training with the server as the adversary
+  /// (after the shuffler, where there was one), or none. A claim about one round only, or one that
+  /// others made, would flatter the run.
   const PrivacyClaim* client_claim() const;
   /// timings["total_seconds"], or the sum over rounds where the run did not get to write it.
   double total_seconds() const;

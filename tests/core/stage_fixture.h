@@ -37,6 +37,7 @@ class CountingMechanism final : public Mechanism {
   bool sums_to_one(std::span<const float> /*x*/, std::size_t /*output*/) const override {
     return true;
   }
+  std::vector<Constant> constants() const override { return {}; }
   void decode(std::span<const std::int64_t> sums, std::uint64_t reports, std::size_t /*first*/,
               std::span<double> mean) const override {
     for (std::size_t i = 0; i < sums.size(); ++i) {

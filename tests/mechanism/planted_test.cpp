@@ -89,6 +89,7 @@ class Broken : public Channel {
   }
   Moments moments(float weight) const override { return sound_.moments(weight); }
   bool sums_to_one(float weight) const override { return sound_.sums_to_one(weight); }
+  std::vector<Constant> constants() const override { return sound_.constants(); }
 
  protected:
   const StaircaseChannel sound_{grid(), sound_staircase()};

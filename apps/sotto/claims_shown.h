@@ -1,0 +1,17 @@
+// Claims for people: the table that `run` and `account` print, and what it comes down to.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sotto/claims.h"
+
+namespace sotto::cli {
+
+/// Every claim with epsilon, delta and theorem; assumptions below, by number.
+std::string claims_table(const std::vector<Claim>& claims);
+
+/// One plain sentence: what a client is promised over the whole training.
+std::string promise(const std::vector<Claim>& claims);
+
+}  // namespace sotto::cli

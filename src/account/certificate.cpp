@@ -1,0 +1,203 @@
+// Making a certificate, and deriving it a second time.
+//
+// Checking rebuilds the whole document from the content alone and compares it with the file, part
+// by part: what follows from the content is the same or is named with both values. So nothing in
+// the file is taken on trust but the content itself, for which the signature stands.
+#include "sotto/certificate.h"
+
+#include <algorithm>
+
+#include "account/certificate_form.h"
+#include "account/signing.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "sotto/version.h"
+
+namespace sotto {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostNamed = 5;  // differences that are named one by one
+
+/// "claims[2].epsilon_hex: expected 0x1p+0, found 0x1p+1", for every leaf in which they differ.
+void differences(const Json& expected, const Json& found, const std::string& path,
+                 std::vector<std::string>& all) {
+  if (expected == found) return;
+  const auto shown = [](const Json& value) {
+    const std::string text = value.dump();
+    return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+  };
+  if (expected.is_object() && found.is_object()) {
+    for (const auto& [key, value] : expected.items()) {
+      const auto other = found.find(key);
+      if (other == found.end()) {
+        all.push_back(path + key + ": missing");
+      } else {
+        differences(value, *other, path + key + '.', all);
+      }
+    }
+    for (const auto& [key, value] : found.items()) {
+      if (!expected.contains(key)) all.push_back(path + key + ": unknown field");
+    }
+    return;
+  }
+  if (expected.is_array() && found.is_array() && expected.size() == found.size()) {
+    const std::string list = path.substr(0, path.size() - 1);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      differences(expected[i], found[i], list + '[' + std::to_string(i) + "].", all);
+    }
+    return;
+  }
+  std::string name = path.substr(0, path.empty() ? 0 : path.size() - 1);
+  all.push_back(name + ": expected " + shown(expected) + ", found " + shown(found));
+}
+
+CertificateFinding compared(std::string what, std::string detail, const Json& expected,
+                            const Json& found, const std::string& path) {
+  std::vector<std::string> all;
+  differences(expected, found, path, all);
+  if (all.empty()) return {std::move(what), true, std::move(detail)};
+  std::string text;
+  for (std::size_t i = 0; i < std::min(all.size(), kMostNamed); ++i) {
+    text += (i == 0 ? "" : "; ") + all[i];
+  }
+  if (all.size() > kMostNamed) {
+    text += "; and " + with_commas(all.size() - kMostNamed) + " more";
+  }
+  return {std::move(what), false, std::move(text)};
+}
+
+std::string counted(std::size_t count, const std::string& what) {
+  return with_commas(count) + ' ' + what + (count == 1 ? "" : "s");
+}
+
+/// With the presets of the mechanism, so that a later preset cannot change what was certified.
+Result<Parameters> all_parameters(const CertificateContent& content) {
+  SOTTO_TRY(const MechanismInfo* const info, find_mechanism(content.mechanism));
+  Parameters all = content.parameters;
+  for (const ParameterInfo& parameter : info->parameters) {
+    if (parameter.preset) all.emplace(parameter.name, *parameter.preset);
+  }
+  return all;
+}
+
+/// A document without one of its keys.
+Json without(Json object, const char* key) {
+  if (object.is_object()) object.erase(key);
+  return object;
+}
+
+std::vector<CertificateFinding> compare_all(const Json& expected, const Json& found,
+                                            const CheckedCertificate& checked) {
+  const Json& ours = expected["mechanism"];
+  const Json& theirs = found["mechanism"];
+  const auto rest = [](const Json& body) {
+    return without(without(without(body, "mechanism"), "claims"), "signature");
+  };
+  const auto built = [](const Json& mechanism) {
+    return without(without(mechanism, "constants"), "guarantee");
+  };
+  const Json none = nullptr;
+  const auto part = [&](const Json& object, const char* key) -> const Json& {
+    const auto at = object.find(key);
+    return at == object.end() ? none : *at;
+  };
+  return {
+      compared("fields", "all known, none missing", rest(expected), rest(found), ""),
+      compared("mechanism", checked.mechanism_id + ", built from its parameters and domain",
+               built(ours), built(theirs), "mechanism."),
+      compared("thresholds", counted(ours["constants"].size(), "number") + " that decide the law",
+               ours["constants"], part(theirs, "constants"), "mechanism.constants."),
+      compared("guarantee", "derived from the thresholds", ours["guarantee"],
+               part(theirs, "guarantee"), "mechanism.guarantee."),
+      compared("claims", counted(checked.claims.size(), "claim") + ", to the last digit",
+               expected["claims"], part(found, "claims"), "claims.")};
+}
+
+}  // namespace
+
+Result<std::string> make_certificate(const CertificateContent& content, const SigningKey& key) {
+  CertificateContent full = content;
+  SOTTO_TRY(full.parameters, all_parameters(content));
+  SOTTO_TRY(const auto mechanism, make_mechanism(full.mechanism, full.domain, full.parameters));
+  const std::vector<Claim> claims = claims_of(*mechanism, full.exposure);
+  try {
+    Json body = certificate_body(full, *mechanism, claims, SOTTO_VERSION, key.public_key());
+    // What could not be read back would be worth nothing.
+    const auto again = certificate_content(body);
+    if (!again) return fail(ErrorKind::kUsage, "no certificate: " + again.error().message);
+    SOTTO_TRY(body["signature"], key.sign(body.dump()));
+    return certificate_text(body);
+  } catch (const Json::exception&) {
+    return fail(ErrorKind::kUsage, "no certificate: a name in it is not valid UTF-8");
+  }
+}
+
+Result<void> write_certificate(const std::filesystem::path& path, const CertificateContent& content,
+                               const SigningKey& key) {
+  SOTTO_TRY(const std::string text, make_certificate(content, key));
+  return write_file_atomically(path, text);
+}
+
+bool CheckedCertificate::holds() const noexcept {
+  return std::all_of(findings.begin(), findings.end(),
+                     [](const CertificateFinding& finding) { return finding.holds; });
+}
+
+Result<CheckedCertificate> examine_certificate(
+    std::string_view text, const std::optional<std::string>& expected_public_key) {
+  SOTTO_TRY(const Json whole, parse_certificate(text));
+  CheckedCertificate checked;
+  SOTTO_TRY(checked.content, certificate_content(whole));
+  SOTTO_TRY(checked.sotto_version, text_field(whole, "sotto"));
+  SOTTO_TRY(checked.public_key, text_field(whole, "public_key"));
+  SOTTO_TRY(const std::string signature, text_field(whole, "signature"));
+
+  const bool intact =
+      signature_holds(checked.public_key, signature, without(whole, "signature").dump());
+  checked.findings.push_back(
+      {"signature", intact,
+       intact ? "over all of the file, by the key in it"
+              : "it does not belong to this text and key: something was changed after signing"});
+  checked.signer_known = expected_public_key.has_value();
+  const bool same = !checked.signer_known || *expected_public_key == checked.public_key;
+  checked.findings.push_back(
+      {"signer", same,
+       !checked.signer_known ? "not compared: anyone can sign; give the key that you expect"
+       : same                ? checked.public_key
+              : "expected " + *expected_public_key + ", found " + checked.public_key});
+
+  const auto mechanism =
+      make_mechanism(checked.content.mechanism, checked.content.domain, checked.content.parameters);
+  if (!mechanism) {
+    checked.findings.push_back({"mechanism", false, mechanism.error().message});
+    return checked;
+  }
+  checked.mechanism_id = (*mechanism)->id();
+  checked.guarantee = (*mechanism)->guarantee();
+  checked.claims = claims_of(**mechanism, checked.content.exposure);
+  const Json expected = certificate_body(checked.content, **mechanism, checked.claims,
+                                         checked.sotto_version, checked.public_key);
+  for (CertificateFinding& finding : compare_all(expected, whole, checked)) {
+    if (!finding.holds && checked.sotto_version != SOTTO_VERSION) {
+      finding.detail += " (written by sotto " + checked.sotto_version + ", derived again by " +
+                        SOTTO_VERSION + ')';
+    }
+    checked.findings.push_back(std::move(finding));
+  }
+  return checked;
+}
+
+Result<CheckedCertificate> check_certificate(
+    std::string_view text, const std::optional<std::string>& expected_public_key) {
+  SOTTO_TRY(CheckedCertificate checked, examine_certificate(text, expected_public_key));
+  if (checked.holds()) return checked;
+  std::string all;
+  for (const CertificateFinding& finding : checked.findings) {
+    if (!finding.holds) all += (all.empty() ? "" : "\n") + finding.what + ": " + finding.detail;
+  }
+  return fail(ErrorKind::kCorrupt, "the certificate does not hold: " + all);
+}
+
+}  // namespace sotto

@@ -1,0 +1,30 @@
+// The form of a certificate: JSON with sorted keys. Every double stands there twice, in decimal for
+// people ("epsilon") and as %a writes it ("epsilon_hex"); infinity is null and "inf". In the file
+// it is indented by two and ends with a line break; signed is the same without any white space and
+// without the signature.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "sotto/certificate.h"
+
+namespace sotto {
+
+inline constexpr const char* kCertificateFormat = "sotto.certificate.v1";
+
+/// All of a certificate but its signature: what follows from the content is derived here.
+nlohmann::json certificate_body(const CertificateContent& content, const Mechanism& mechanism,
+                                const std::vector<Claim>& claims, const std::string& version,
+                                const std::string& public_key);
+
+/// The text of a certificate as JSON: refuses anything that is not byte for byte what writing it
+/// again gives (so there are no keys twice, no other digits for the same number), and nesting or
+/// sizes that no certificate has.
+Result<nlohmann::json> parse_certificate(std::string_view text);
+std::string certificate_text(const nlohmann::json& whole);
+
+/// The content that a certificate speaks of. An error names what is missing or of the wrong kind.
+Result<CertificateContent> certificate_content(const nlohmann::json& body);
+Result<std::string> text_field(const nlohmann::json& object, const std::string& key);
+
+}  // namespace sotto

@@ -1,0 +1,29 @@
+// What the server learns of a client when a shuffler stands between them.
+//
+// A round shows the server, for each chunk of the report, the batch of all clients' chunks in an
+// order that tells nothing. Chunks are drawn independently and shuffled independently, so their
+// losses compose; so do rounds, whatever the server chooses in between.
+//
+// A sampler in floating point follows its exact law except with probability tau for a report
+// (Background::coupling). With S = tau times all reports of the batches, what holds for the exact
+// laws with (epsilon, delta) holds for the sampler with (epsilon, delta + S (1 + e^epsilon)).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sotto/claims.h"
+
+namespace sotto {
+
+struct ShuffledEpsilon {
+  std::optional<double> epsilon;  // missing where nothing better than the local claim is known
+  std::string reason;             // why it is missing
+  double coupling = 0.0;          // the part of delta that arithmetic costs
+};
+
+/// The epsilon at exposure.delta of one round, in the smallest batch, and of the whole training.
+ShuffledEpsilon shuffled_round(const Mechanism& mechanism, const Exposure& exposure);
+ShuffledEpsilon shuffled_training(const Mechanism& mechanism, const Exposure& exposure);
+
+}  // namespace sotto

@@ -1,0 +1,126 @@
+#include "federation/budget.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/sha256.h"
+
+namespace sotto {
+namespace {
+
+/// Client i's entry of a list that clients take turns with.
+const double& entry(const std::vector<double>& values, std::uint32_t client) {
+  return values[client % values.size()];
+}
+
+}  // namespace
+
+std::string client_name(std::uint32_t client) {
+  char text[32];
+  std::snprintf(text, sizeof text, "client-%05u", client);
+  return text;
+}
+
+std::string dataset_name(const Recipe& recipe) {
+  const Recipe::Data& data = recipe.data;
+  const nlohmann::json decides = {data.name,
+                                  data.labels,
+                                  data.test,
+                                  data.test_fraction,
+                                  data.partition,
+                                  recipe.federation.clients,
+                                  recipe.federation.seed};
+  return data.name + ':' + sha256_hex(decides.dump()).substr(0, 16);
+}
+
+Limits limits_of(const Recipe& recipe, std::uint32_t client) {
+  const Recipe::LedgerKeys& keys = recipe.ledger;
+  Limits limits = Limits::unlimited();
+  if (!keys.epsilon_per_round.empty()) {
+    limits.epsilon_per_round = entry(keys.epsilon_per_round, client);
+  }
+  if (!keys.epsilon.empty()) {
+    limits.epsilon = entry(keys.epsilon, client);
+    limits.delta = recipe.account.delta;  // an epsilon without a delta would mean little
+  }
+  if (!keys.delta.empty()) limits.delta = entry(keys.delta, client);
+  if (!keys.rounds.empty()) {
+    limits.rounds = static_cast<std::uint64_t>(entry(keys.rounds, client));
+  }
+  return limits;
+}
+
+Budget::Budget(std::shared_ptr<Ledger> ledger, const Recipe& recipe, const Mechanism& mechanism)
+    : ledger_(std::move(ledger)),
+      recipe_(recipe),
+      dataset_(dataset_name(recipe)),
+      task_(recipe.fingerprint()),
+      mechanism_id_(mechanism.id()),
+      cost_(Cost::of(mechanism.guarantee())) {}
+
+Result<void> Budget::open_accounts(std::span<const std::uint32_t> clients) {
+  for (const std::uint32_t client : clients) {
+    if (open_.contains(client)) continue;
+    const std::string name = client_name(client);
+    const auto spent = ledger_->spent(name, dataset_);
+    if (!spent && spent.error().kind != ErrorKind::kNotFound) {
+      return tl::unexpected(spent.error());
+    }
+    // A recipe without limits leaves those that a client of an older ledger has set.
+    const Limits limits = limits_of(recipe_, client);
+    if (!spent || (recipe_.ledger.limits() && !(spent->limits == limits))) {
+      SOTTO_CHECK(ledger_->set_limits(name, dataset_, limits));
+    }
+    open_.insert(client);
+  }
+  return {};
+}
+
+Result<Budget::Admission> Budget::admit(RoundId round, std::span<const std::uint32_t> clients) {
+  Admission admission;
+  if (!keeps()) {
+    admission.clients.assign(clients.begin(), clients.end());
+    return admission;
+  }
+  SOTTO_CHECK(open_accounts(clients));
+  std::vector<ChargeRequest> requests;
+  for (const std::uint32_t client : clients) {
+    requests.push_back({client_name(client), dataset_, task_, round, mechanism_id_, cost_});
+  }
+  SOTTO_TRY(const auto answers, ledger_->charge_all(requests));
+  charges_.clear();
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    const Result<Charge>& answer = answers[i];
+    if (answer) {
+      admission.clients.push_back(clients[i]);
+      admission.fresh += answer->report_hash.empty() ? 1 : 0;
+      charges_[clients[i]] = answer->id;
+      continue;
+    }
+    if (answer.error().kind != ErrorKind::kRefused) return tl::unexpected(answer.error());
+    if (admission.refused.empty()) admission.reason = answer.error().message;
+    admission.refused.push_back(clients[i]);
+  }
+  return admission;
+}
+
+Result<void> Budget::bind(std::span<const ReportHash> reports) {
+  if (!keeps()) return {};
+  std::vector<Ledger::BoundHash> bound;
+  for (const ReportHash& report : reports) {
+    const auto charge = charges_.find(report.client);
+    if (charge == charges_.end()) {
+      return fail(ErrorKind::kInternal, client_name(report.client) + ": a report without a charge");
+    }
+    bound.push_back({charge->second, report.hash});
+  }
+  return ledger_->bind_hashes(bound);
+}
+
+Result<std::optional<LedgerHead>> Budget::head() const {
+  if (!keeps()) return std::optional<LedgerHead>();
+  SOTTO_TRY(LedgerHead head, ledger_->head());
+  return std::optional<LedgerHead>(std::move(head));
+}
+
+}  // namespace sotto

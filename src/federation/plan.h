@@ -1,0 +1,32 @@
+// What a plan and a run share: the mechanism that a recipe asks for, and what its clients are in
+// for.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "sotto/data.h"
+#include "sotto/federation.h"
+
+namespace sotto {
+
+DataRequest data_request(const Recipe& recipe, const std::filesystem::path& folder);
+
+/// The shape that the recipe enlarges samples to, where it does.
+std::optional<SampleShape> recipe_resize(const Recipe& recipe);
+
+std::size_t clients_per_round(const Recipe::Federation& federation, std::size_t clients);
+
+Result<std::shared_ptr<const Mechanism>> recipe_mechanism(const Recipe& recipe,
+                                                          const Layout& layout);
+
+/// Shuffler, split and delta as the recipe has them; no round yet.
+Exposure recipe_exposure(const Recipe& recipe);
+
+/// What the recipe would expose a client to that is picked in every round, if nobody drops out.
+Exposure planned_exposure(const Recipe& recipe, std::size_t clients, std::size_t per_round);
+
+/// An error for a recipe whose rounds are too small to release anything.
+Result<void> check_batches(const Recipe& recipe, std::size_t per_round);
+
+}  // namespace sotto

@@ -1,0 +1,25 @@
+// What run.json says of a run, while it goes on and when it has ended.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "federation/setup.h"
+#include "sotto/federation.h"
+
+namespace sotto {
+
+struct RunFacts {
+  const Recipe& recipe;
+  const Setup& setup;
+  const RunResult& result;
+  std::string status;
+  std::string started;
+  Exposure exposure;
+  std::optional<LedgerHead> ledger;  // where the ledger ends now
+};
+
+nlohmann::json run_json(const RunFacts& facts);
+
+}  // namespace sotto

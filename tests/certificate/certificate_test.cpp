@@ -1,0 +1,251 @@
+// A certificate is checked from nothing but its text: every changed digit is found, and whatever
+// follows from the content is found even when the change is signed anew.
+#include <fstream>
+#include <set>
+
+#include "base/text.h"
+#include "certificate_fixture.h"
+#include "mechanism_samples.h"
+#include "temporary_folder.h"
+
+namespace sotto {
+namespace {
+
+using testing::TestWithParam;
+
+TEST(Certificate, HoldsAndTellsWhatWasPutIn) {
+  for (const CertificateContent& content : {small_content(), shuffled_content()}) {
+    const std::string text = made_text(content);
+    const auto checked = check_certificate(text, test_key().public_key());
+    ASSERT_TRUE(checked) << checked.error().message;
+    EXPECT_TRUE(checked->holds());
+    EXPECT_TRUE(checked->signer_known);
+    EXPECT_EQ(checked->public_key, test_key().public_key());
+    EXPECT_EQ(checked->content.exposure.rounds, content.exposure.rounds);
+    EXPECT_EQ(checked->content.exposure.batches, content.exposure.batches);
+    EXPECT_EQ(checked->content.exposure.audited_epsilon, content.exposure.audited_epsilon);
+    EXPECT_EQ(checked->content.exposure.delta, content.exposure.delta);
+    EXPECT_EQ(checked->content.ledger->hash, content.ledger->hash);
+    EXPECT_EQ(checked->content.accounts, content.accounts);
+    EXPECT_EQ(checked->content.recipe, content.recipe);
+    for (const auto& [name, value] : content.parameters) {
+      EXPECT_EQ(checked->content.parameters.at(name), value);
+    }
+    const auto mechanism = *make_mechanism(content.mechanism, content.domain, content.parameters);
+    EXPECT_EQ(checked->mechanism_id, mechanism->id());
+    const auto claims = claims_of(*mechanism, content.exposure);
+    ASSERT_EQ(checked->claims.size(), claims.size());
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      EXPECT_EQ(checked->claims[i].epsilon, claims[i].epsilon);
+    }
+    EXPECT_EQ(made_text(content), text) << "signing is deterministic";
+  }
+}
+
+class OfMechanism : public TestWithParam<Sample> {};
+
+TEST_P(OfMechanism, IsRebuiltFromItsText) {
+  CertificateContent content;
+  content.mechanism = GetParam().mechanism;
+  content.parameters = GetParam().parameters;
+  content.domain = Domain{flat_layout(7), {GetParam().range}};
+  content.exposure.rounds = 2;
+  const auto checked = check_certificate(made_text(content));
+  ASSERT_TRUE(checked) << checked.error().message;
+  EXPECT_FALSE(checked->signer_known);
+  EXPECT_EQ(checked->guarantee.epsilon, (*GetParam().make(7))->guarantee().epsilon);
+}
+
+std::string case_name(const testing::TestParamInfo<Sample>& param) {
+  std::string name = param.param.label;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(All, OfMechanism, testing::ValuesIn(samples()), case_name);
+
+TEST(Certificate, AnyChangedDigitIsFound) {
+  const std::string text = made_text(small_content());
+  int changed = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) continue;
+    std::string other = text;
+    other[i] = text[i] == '9' ? '8' : static_cast<char>(text[i] + 1);
+    ASSERT_FALSE(check_certificate(other)) << "at " << i << ": " << text.substr(i - 20, 40);
+    ++changed;
+  }
+  EXPECT_GT(changed, 500);
+}
+
+/// All leaves that are numbers or texts with a digit, by their JSON pointer.
+std::vector<std::string> leaves(const Json& certificate) {
+  std::vector<std::string> all;
+  const Json flat = certificate.flatten();
+  for (const auto& [path, value] : flat.items()) {
+    const bool text = value.is_string() &&
+                      value.get<std::string>().find_first_of("0123456789") != std::string::npos;
+    if (value.is_number() || text) all.push_back(path);
+  }
+  return all;
+}
+
+/// The leaf with another digit; a number and its hexadecimal form change together.
+Json changed(Json certificate, const std::string& path) {
+  Json& leaf = certificate[Json::json_pointer(path)];
+  if (leaf.is_number_unsigned() || leaf.is_number_integer()) {
+    leaf = leaf.get<std::uint64_t>() + 1;
+  } else if (leaf.is_number()) {
+    leaf = leaf == 0.0 ? 0x1p-40 : leaf.get<double>() * (1.0 + 0x1p-50);
+    certificate[Json::json_pointer(path + "_hex")] = hex_number(leaf.get<double>());
+  } else {
+    std::string text = leaf.get<std::string>();
+    char& digit = text[text.find_last_of("0123456789")];
+    digit = digit == '9' ? '8' : static_cast<char>(digit + 1);
+    leaf = text;
+  }
+  return certificate;
+}
+
+/// Paths below `part` of which a change that is signed anew goes unnoticed.
+std::set<std::string> unnoticed(const CertificateContent& content, const std::string& part) {
+  const Json certificate = Json::parse(made_text(content));
+  std::set<std::string> missed;
+  for (const std::string& path : leaves(certificate)) {
+    if (!path.starts_with(part)) continue;
+    if (path == "/signature" || path == "/public_key") continue;  // signing anew replaces them
+    const auto checked =
+        examine_certificate(forged(changed(certificate, path)), test_key().public_key());
+    if (!checked) continue;
+    const std::vector<std::string> names = broken(*checked);
+    EXPECT_EQ(names.front(), "signer") << path;  // whoever expects another key finds everything
+    if (names.size() == 1) missed.insert(path);
+  }
+  return missed;
+}
+
+TEST(Certificate, WhatFollowsFromTheContentIsFoundWhoeverSigns) {
+  // Nothing follows from these: they are the signer's word. Without a shuffler the split is idle.
+  EXPECT_EQ(unnoticed(small_content(), ""),
+            (std::set<std::string>{"/exposure/split", "/ledger/accounts", "/ledger/entries",
+                                   "/ledger/hash", "/recipe", "/sotto"}));
+  EXPECT_EQ(unnoticed(shuffled_content(), "/claims"), std::set<std::string>{});
+  // A fourth round that no client took part in twice, and the last digit of a percentage.
+  EXPECT_EQ(unnoticed(shuffled_content(), "/exposure"),
+            (std::set<std::string>{"/exposure/audit/confidence", "/exposure/batches/1/rounds"}));
+}
+
+TEST(Certificate, AConsistentLieNeedsTheKeyToBeFound) {
+  CertificateContent lie = small_content();
+  lie.exposure.rounds = 1;
+  const SigningKey other = *SigningKey::generate();
+  const auto text = make_certificate(lie, other);
+  ASSERT_TRUE(text);
+  EXPECT_TRUE(check_certificate(*text));
+  const auto checked = examine_certificate(*text, test_key().public_key());
+  ASSERT_TRUE(checked);
+  EXPECT_EQ(broken(*checked), std::vector<std::string>{"signer"});
+}
+
+TEST(Certificate, SaysWhatIsExpectedAndWhatWasFound) {
+  Json certificate = Json::parse(made_text(small_content()));
+  certificate["claims"][1]["epsilon"] = 0.5;
+  certificate["claims"][1]["epsilon_hex"] = "0x1p-1";
+  const auto checked = examine_certificate(forged(certificate));
+  ASSERT_TRUE(checked);
+  EXPECT_EQ(broken(*checked), std::vector<std::string>{"claims"});
+  const std::string detail = checked->findings.back().detail;
+  EXPECT_NE(detail.find("claims[1].epsilon: expected "), std::string::npos) << detail;
+  EXPECT_NE(detail.find("found 0.5"), std::string::npos) << detail;
+  const auto error = check_certificate(forged(certificate));
+  ASSERT_FALSE(error);
+  EXPECT_EQ(error.error().kind, ErrorKind::kCorrupt);
+  EXPECT_NE(error.error().message.find("found 0.5"), std::string::npos);
+
+  certificate = Json::parse(made_text(small_content()));
+  std::string threshold = certificate["mechanism"]["constants"][7]["value"];
+  threshold.back() = threshold.back() == '0' ? '1' : '0';
+  certificate["mechanism"]["constants"][7]["value"] = threshold;
+  EXPECT_EQ(broken(*examine_certificate(forged(certificate))),
+            std::vector<std::string>{"thresholds"});
+  certificate = Json::parse(made_text(small_content()));
+  certificate["mechanism"]["guarantee"]["units"] = 10;
+  EXPECT_EQ(broken(*examine_certificate(forged(certificate))),
+            std::vector<std::string>{"guarantee"});
+}
+
+TEST(Certificate, UnknownAndMissingFieldsAreFound) {
+  const Json certificate = Json::parse(made_text(shuffled_content()));
+  const std::string objects[] = {"",
+                                 "/mechanism",
+                                 "/mechanism/domain",
+                                 "/mechanism/domain/tensors/0",
+                                 "/mechanism/parameters/0",
+                                 "/mechanism/constants/0",
+                                 "/mechanism/guarantee",
+                                 "/exposure",
+                                 "/exposure/batches/0",
+                                 "/exposure/audit",
+                                 "/ledger",
+                                 "/claims/0"};
+  for (const std::string& object : objects) {
+    Json more = certificate;
+    more[Json::json_pointer(object + "/unknown")] = 1;
+    const auto checked = examine_certificate(forged(more));
+    ASSERT_TRUE(checked) << object;
+    EXPECT_FALSE(checked->holds()) << object;
+    for (const auto& [key, value] : certificate[Json::json_pointer(object)].items()) {
+      if (key == "signature" || key == "public_key") continue;
+      Json less = certificate;
+      less[Json::json_pointer(object)].erase(key);
+      EXPECT_FALSE(check_certificate(forged(less))) << object << '/' << key;
+    }
+  }
+}
+
+TEST(Certificate, KeysComeFromOpenSslFiles) {
+  const TemporaryFolder folder;
+  const std::string key = (folder.path() / "key.pem").string();
+  const std::string pub = (folder.path() / "public.pem").string();
+  const std::string rsa = (folder.path() / "rsa.pem").string();
+  ASSERT_EQ(std::system(("openssl genpkey -algorithm ed25519 -out " + key +
+                         " && openssl pkey -in " + key + " -pubout -out " + pub +
+                         " && openssl genpkey -algorithm ed25519 -aes256 -pass pass:x -out " + rsa)
+                            .c_str()),
+            0);
+  const auto signing = SigningKey::read(key);
+  ASSERT_TRUE(signing) << signing.error().message;
+  const auto read = read_public_key(pub);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, signing->public_key());
+  const auto text = make_certificate(small_content(), *signing);
+  EXPECT_TRUE(check_certificate(*text, *read));
+  EXPECT_FALSE(check_certificate(*text, test_key().public_key()));
+  // A public key does not sign, a locked one asks nobody, and anything else is refused.
+  for (const std::string& bad : {pub, rsa, (folder.path() / "none.pem").string()}) {
+    EXPECT_FALSE(SigningKey::read(bad)) << bad;
+  }
+  EXPECT_FALSE(read_public_key(key));
+}
+
+TEST(Certificate, IsWrittenWholeOrNotAtAll) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "certificate.json";
+  ASSERT_TRUE(write_certificate(path, small_content(), test_key()));
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_TRUE(check_certificate(text, test_key().public_key()));
+  CertificateContent bad = small_content();
+  bad.parameters["epsilon"] = -1.0;
+  EXPECT_FALSE(write_certificate(folder.path() / "bad.json", bad, test_key()));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "bad.json"));
+  bad = small_content();
+  bad.recipe = "\xff";
+  const auto error = write_certificate(folder.path() / "bad.json", bad, test_key());
+  ASSERT_FALSE(error);
+  EXPECT_NE(error.error().message.find("UTF-8"), std::string::npos);
+  bad = small_content();
+  bad.exposure.sampling = 1.5;
+  EXPECT_FALSE(make_certificate(bad, test_key()));
+}
+
+}  // namespace
+}  // namespace sotto
