@@ -341,7 +341,7 @@ class PrivUnit final : public VectorMechanism {
   Background background(std::size_t first, std::size_t count) const override {
     const exact::Rational outside(whole() - cap_.p, whole() - cap_.q);
     const double floor = first == 0 && count == outputs() ? exact::round_down(outside) : 0.0;
-    return {exact_epsilon(), floor, coupling_of(dimension(), sphere_, cap_)};
+    return {exact_epsilon(), floor, coupling_};
   }
   std::vector<Constant> constants() const override {
     return {integer_constant("p", cap_.p), integer_constant("q", cap_.q),
