@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "readers/make.h"
+#include "sotto/certificate.h"
 
 namespace {
 
@@ -34,6 +35,19 @@ Bytes small_envelope() {
   make::put(out, "srr.v1");
   make::put_little(out, 0x0001ffff0002, 6);
   return out;
+}
+
+std::string small_certificate() {
+  auto layout = std::make_shared<sotto::Layout>();
+  layout->add("w", {3}, sotto::TensorRole::kParameter);
+  sotto::CertificateContent content;
+  content.mechanism = "two-point";
+  content.parameters = {{"epsilon", 1.0}};
+  content.domain = sotto::Domain{layout, {{0.0, 1.0}}};
+  content.exposure.rounds = 2;
+  content.exposure.batches = {{100, 2}};
+  content.ledger = sotto::LedgerHead{4, std::string(64, '0')};
+  return sotto::make_certificate(content, sotto::SigningKey::generate().value()).value();
 }
 
 void write_tables(const SeedFolder& seeds) {
@@ -75,6 +89,7 @@ void write_images(const SeedFolder& seeds) {
   };
   seeds.add("image", "progressive.jpg", make::jpeg(17, 9, 3, pixel, true));
   seeds.add("envelope", "three_symbols", small_envelope());
+  seeds.add("certificate", "two-point", make::bytes_of(small_certificate()));
 }
 
 }  // namespace

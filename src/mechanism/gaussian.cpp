@@ -103,6 +103,12 @@ class Gaussian final : public VectorMechanism {
     return {static_cast<double>(x[output]), 0.0, sigma_ * sigma_ + step() * step() / 12.0};
   }
 
+  /// Normal laws differ by more than any epsilon; what is known is how far doubles may go astray.
+  Background background(std::size_t /*first*/, std::size_t /*count*/) const override {
+    Background background;
+    background.coupling = coupling_of(static_cast<double>(dimension()), 1.001 * norm() / sigma_);
+    return background;
+  }
   std::vector<Constant> constants() const override {
     return {integer_constant("largest symbol", largest_symbol()), real_constant("sigma", sigma_),
             real_constant("step", step())};

@@ -108,9 +108,10 @@ HWY_INLINE hn::Vec<D> radius(D d, VU word) {
   return hn::Sqrt(hn::Max(hn::Mul(ln, hn::Set(d, T(-2))), hn::Zero(d)));
 }
 
-/// A pair of deviates.
+/// A pair of deviates; returns their radius.
 template <class D, class VU>
-HWY_INLINE void pair(D d, VU radius_word, VU angle_word, hn::Vec<D>& first, hn::Vec<D>& second) {
+HWY_INLINE hn::Vec<D> pair(D d, VU radius_word, VU angle_word, hn::Vec<D>& first,
+                           hn::Vec<D>& second) {
   using T = hn::TFromD<D>;
   using Traits = NormalTraits<T>;
   using Bits = typename Traits::Bits;
@@ -134,17 +135,24 @@ HWY_INLINE void pair(D d, VU radius_word, VU angle_word, hn::Vec<D>& first, hn::
   first = hn::BitCast(d, hn::Xor(hn::BitCast(bits, x), hn::And(angle_word, top)));
   second =
       hn::BitCast(d, hn::Xor(hn::BitCast(bits, y), hn::And(hn::ShiftLeft<1>(angle_word), top)));
+  return r;
 }
 
 template <class D>
-HWY_INLINE void fill_doubles(D d, const std::uint64_t* words, std::size_t pairs, double* out) {
+HWY_INLINE RadiusRange fill_doubles(D d, const std::uint64_t* words, std::size_t pairs,
+                                    double* out) {
   const hn::Rebind<std::uint64_t, D> bits;
+  auto least = hn::Set(d, 16.0), most = hn::Zero(d);  // no radius of 63 bits is above 9.42
   for (std::size_t i = 0; i < pairs; i += hn::Lanes(d)) {
     hn::Vec<D> first, second;
-    pair(d, hn::LoadU(bits, words + i), hn::LoadU(bits, words + pairs + i), first, second);
+    const auto r =
+        pair(d, hn::LoadU(bits, words + i), hn::LoadU(bits, words + pairs + i), first, second);
+    least = hn::Min(least, r);
+    most = hn::Max(most, r);
     hn::StoreU(first, d, out + i);
     hn::StoreU(second, d, out + pairs + i);
   }
+  return {hn::GetLane(hn::MinOfLanes(d, least)), hn::GetLane(hn::MaxOfLanes(d, most))};
 }
 
 /// To the nearest integer, ties to even, by a sum that leaves the integer in the low bits: below
@@ -170,11 +178,11 @@ HWY_INLINE void fill_lattice(D d, const std::uint32_t* words, std::size_t pairs,
   }
 }
 
-void doubles(const std::uint64_t* words, std::size_t pairs, double* out) {
-  fill_doubles(hn::CappedTag<double, kPairGroup>(), words, pairs, out);
+RadiusRange doubles(const std::uint64_t* words, std::size_t pairs, double* out) {
+  return fill_doubles(hn::CappedTag<double, kPairGroup>(), words, pairs, out);
 }
-void doubles_one(const std::uint64_t* words, std::size_t pairs, double* out) {
-  fill_doubles(hn::CappedTag<double, 1>(), words, pairs, out);
+RadiusRange doubles_one(const std::uint64_t* words, std::size_t pairs, double* out) {
+  return fill_doubles(hn::CappedTag<double, 1>(), words, pairs, out);
 }
 void lattice(const std::uint32_t* words, std::size_t pairs, std::int16_t* out) {
   fill_lattice(hn::CappedTag<float, kPairGroup>(), words, pairs, out);
@@ -189,11 +197,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sotto {
 
-void normals(const std::uint64_t* words, std::size_t pairs, double* out) {
-  if (simd_level() == SimdLevel::kScalar) {
-    return HWY_STATIC_DISPATCH(doubles_one)(words, pairs, out);
-  }
-  SOTTO_SIMD_CALL(doubles)(words, pairs, out);
+RadiusRange normals(const std::uint64_t* words, std::size_t pairs, double* out) {
+  return SOTTO_SIMD_OR_ONE(doubles)(words, pairs, out);
 }
 
 void lattice_normals(const std::uint32_t* words, std::size_t pairs, std::int16_t* out) {

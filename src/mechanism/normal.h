@@ -8,9 +8,17 @@
 // (a, b). The exactness of `ldp-sgd` rests on that and on nothing else.
 //
 // Error of the double form, u = 2^-53, against real arithmetic on real U and A whose leading bits
-// are the words: |error| <= 10 u r + 2 u / r with r = sqrt(-2 ln U). The series of ln(m) =
-// 2 atanh((m - 1) / (m + 1)) for m in [1/sqrt 2, sqrt 2] stops at a relative 2^-57, those of sine
-// and cosine on [0, pi / 4] at 2^-54; the rest is the rounding of 4, 3 and 3 steps that count.
+// are the words: |error| <= 10 u r + 2 u + (u / 2 + 2^-64 / U) / r for r = sqrt(-2 ln U) >= 2^-20.
+// (Below that the root is no longer almost straight, and the part in 1 / r counts twice.)
+//
+// - U stands for all numbers with its 63 bits: 2^-64. Rounded to 53 bits it is off by u / 2 from
+//   1/2 on and by a relative 1.5 u below. Over U r that is u / (2 r) and 0.4 u r, or 1.3 u.
+// - ln(m) = 2 atanh((m - 1) / (m + 1)) for m in [1/sqrt 2, sqrt 2]: m + 1 and the quotient 2 u, the
+//   odd powers 0.2 u, two sums 2 u, and the series stops at a relative 2^-57: 4.2 u, of which the
+//   root keeps half and adds one: 3.1 u r.
+// - Sine and cosine on [0, pi / 4]: 3 u of the angle, 1.2 u of the series, which stop at 2^-54, and
+//   one sum: 4.5 u.
+// - The product r sin A: (0.4 + 3.1 + 4.5 + 1) u r, below 10 u r with all products of errors.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +29,15 @@ namespace sotto {
 /// Pairs come in whole groups of so many, on every instruction set.
 inline constexpr std::size_t kPairGroup = 16;
 
+/// The smallest and the largest radius of the pairs: what the error of their deviates depends on.
+struct RadiusRange {
+  double least;
+  double most;
+};
+
 /// `pairs` words for radii, then `pairs` words for angles, become 2 * `pairs` deviates: first the
 /// first values of all pairs, then the second ones. `pairs` is a multiple of kPairGroup.
-void normals(const std::uint64_t* words, std::size_t pairs, double* out);
+RadiusRange normals(const std::uint64_t* words, std::size_t pairs, double* out);
 
 /// The same in single precision, times 4096 and rounded to integers: |value| <= 27,280 always.
 void lattice_normals(const std::uint32_t* words, std::size_t pairs, std::int16_t* out);

@@ -7,16 +7,25 @@
 //
 // p and q are integers over 2^64, and gamma is the real number that q belongs to: it is never
 // compared with. The cap is chosen by an integer coin; t = <v, u> is the quantile of a uniform
-// number below q or above it; v = t u + sqrt(1 - t^2) w with w uniform and orthogonal to u. All of
-// that in doubles, then rounded to a lattice of step 1 / (16 sqrt d). Rounding the real v is
-// post-processing; the doubles may end in another lattice point with a probability tau that
-// coupling_of() bounds, and P(S | x) <= e^eps P(S | x') + (1 + e^eps) tau is what is guaranteed.
+// number below q or above it; v = t u + sqrt(1 - t^2) w with w uniform and orthogonal to u. The
+// report is v rounded to a lattice of step 1 / (16 sqrt d): post-processing of a real vector.
+//
+// Doubles compute it, together with a bound of their error (privunit_bound.h). A block with a
+// coordinate that this bound leaves undecided is computed again with 384 bits (privunit_exact.h),
+// from the same random words and what follows them (Ziv's strategy). What is still wrong then has a
+// probability tau of about d 2^-130 p/q at most (coupling_of()), and
+// P(S | x) <= e^eps P(S | x') + (1 + e^eps) tau is what is guaranteed.
+#include "mechanism/privunit.h"
+
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/exact.h"
 #include "base/text.h"
 #include "mechanism/constants.h"
-#include "mechanism/normal.h"
+#include "mechanism/privunit_bound.h"
+#include "mechanism/privunit_exact.h"
 #include "mechanism/sphere.h"
 #include "mechanism/vector.h"
 
@@ -25,7 +34,7 @@ namespace {
 
 using exact::Integer;
 
-constexpr double kPerUnit = 16.0;  // lattice points in 1 / sqrt(d)
+constexpr double kPerUnit = kPrivUnitScale;
 
 const Integer& whole() {
   static const Integer two_to_64 = Integer(1) << 64;
@@ -98,42 +107,25 @@ Cap best_cap(std::size_t dimension, const Sphere& sphere, double epsilon) {
   return cap;
 }
 
-/// An upper bound of the probability that doubles and real arithmetic round to different lattice
-/// points. In units of 1 / sqrt(d), Y = sqrt(d) v. The error of a coordinate is, on average over
-/// the noise, at most kError (docs/mechanisms.md adds it up: 53 units of 2^-53, 64 are allowed;
-/// sixteen times as much below 64 dimensions, where the orthogonal part may be a quarter of the
-/// noise) plus the error of the quantile t, kQuantile |u_i|. A coordinate with a unimodal density
-/// bounded by f lies within e of a boundary between lattice points with probability at most
-/// 2 e (16 + f).
-double coupling_of(std::size_t dimension, const Sphere& sphere, const Cap& cap) {
+/// An upper bound of the probability that the report is not the lattice point of the real v: the
+/// exact path, which has 320 bits of each uniform number, would have to decide a coordinate that
+/// lies closer to a boundary than its error. docs/mechanisms.md adds it up: d 2^-139 p/q from 64
+/// dimensions on and d 2^-98 p/q below, where the noise may be almost parallel to u; the law of v
+/// has at most p/q times the uniform density. What is told is larger still.
+double coupling_of(std::size_t dimension, const Cap& cap) {
   if (dimension == 1) return 0.0;
-  const auto d = static_cast<double>(dimension);
-  const double error = dimension < 64 ? 0x1p-43 : 0x1p-47;
-  constexpr double kQuantile = 0x1p-45;
-  // The law of v has at most p / q times the uniform density; the uniform one's f is below 5 (in
-  // two dimensions, where boundaries near +-sqrt 2 count more) and else below 0.6.
-  const double p = share(cap.p), q = share(cap.q);
-  const double ratio = p / q;
-  const double each = 2.0 * (error * d + kQuantile * std::sqrt(d));
-  const double by_density = ratio * each * (kPerUnit + 5.0);
-  if (dimension < 64) return by_density;
-  // Given t, a coordinate with u_i^2 <= 1/2 has f <= 0.57 / sqrt(1 - t^2), and at most one other
-  // coordinate exists. E[1 / sqrt(1 - t^2)] is a tail in one dimension less.
-  const Sphere lower(dimension - 1);
-  const double scale = sphere.density_at_equator() / lower.density_at_equator();
-  const double psi = std::asin(cap.sine);
-  const double flat = p * scale * lower.tail(psi) / q + (1.0 - p) * scale / (1.0 - q);
-  const double by_angle =
-      each * (kPerUnit + 0.57 * flat) + 2.0 * ratio * (error + kQuantile) * (kPerUnit + 1.0);
-  return std::min(by_density, by_angle);
+  const double ratio = share(cap.p) / share(cap.q) * (1.0 + 1e-9);
+  return ratio * static_cast<double>(dimension) * (dimension < 64 ? 0x1p-96 : 0x1p-130);
 }
 
 class PrivUnit final : public VectorMechanism {
  public:
-  PrivUnit(Domain domain, const Parameters& parameters)
+  PrivUnit(Domain domain, const Parameters& parameters, double caution)
       : VectorMechanism("privunit.v1", std::move(domain), parameters),
         sphere_(std::max<std::size_t>(dimension(), 2)),
-        cap_(best_cap(dimension(), sphere_, get(parameters, "epsilon"))) {
+        cap_(best_cap(dimension(), sphere_, get(parameters, "epsilon"))),
+        coupling_(coupling_of(dimension(), cap_)),
+        caution_(caution) {
     const auto d = static_cast<double>(dimension());
     p_ = cap_.p.convert_to<std::uint64_t>();
     q_share_ = share(cap_.q);
@@ -145,13 +137,10 @@ class PrivUnit final : public VectorMechanism {
         reach <= 127.0 || share(cap_.p) / q_share_ * 2.0 * sphere_.tail(out) <= 0x1p-32;
     const double most = std::min(std::ceil(reach * (1.0 + 1e-6)), narrow ? 127.0 : 32767.0);
     set_lattice(static_cast<Symbol>(d == 1.0 ? kPerUnit : most), norm() / (cap_.mean * reach));
-    const double epsilon = get(parameters, "epsilon");
-    const double tau = coupling_of(dimension(), sphere_, cap_);
-    const double slack = (1.0 + std::exp(epsilon)) * (1.0 + 1e-9);
-    const double delta = tau == 0.0 ? 0.0 : std::min(1.0, slack * tau);
-    set_guarantee(exact_epsilon(), delta, epsilon,
+    const double slack = (1.0 + std::exp(exact_epsilon())) * (1.0 + 1e-9);
+    set_guarantee(exact_epsilon(), std::min(1.0, slack * coupling_), get(parameters, "epsilon"),
                   "(epsilon, delta) local differential privacy for the whole vector: the ideal "
-                  "model is pure, delta bounds what double precision may change");
+                  "model is pure, delta bounds what finite precision may change");
   }
 
   WorstCase worst_case() const override {
@@ -209,17 +198,45 @@ class PrivUnit final : public VectorMechanism {
   }
   bool in_cap(double along) const { return dimension() == 1 ? along > 0.0 : along >= cap_.sine; }
 
-  /// The angle of t to the equator: in the cap or out of it, by its quantile.
-  double angle_of(bool inside, std::uint64_t word) const {
-    constexpr double kQuarter = std::numbers::pi / 2.0;
-    if (dimension() == 1) return inside ? kQuarter : -kQuarter;
-    const double unit = (static_cast<double>(word >> 1) + 0.5) * 0x1p-63;
-    if (inside) return sphere_.angle(q_share_ * unit);
-    // P(below) of a point outside, in whichever tail it lies.
-    const double below = rest_share_ * unit;
-    if (below <= 0.5) return -sphere_.angle(below);
-    const double above = q_share_ + rest_share_ * (1.0 - unit);
-    return sphere_.angle(above);
+  /// The uniform number of t becomes a tail of the sphere: below the equator or above it.
+  template <class Number>
+  struct Tail {
+    Number probability;
+    bool below = false;
+  };
+  /// `unit` and 1 - `unit` with both their digits; `q` and `rest` are q and 1 - q.
+  template <class Number>
+  static Tail<Number> tail_of(bool inside, const Number& unit, const Number& other, const Number& q,
+                              const Number& rest) {
+    if (inside) return {q * unit, false};
+    const Number below = rest * unit;
+    if (below <= 0.5) return {below, true};
+    return {std::min<Number>(q + rest * other, 0.5), false};
+  }
+
+  /// psi in doubles, and its error.
+  void find_angle(bool inside, std::uint64_t word, FastVector& out) const {
+    if (dimension() == 1) {
+      out.psi = inside ? std::numbers::pi / 2.0 : -std::numbers::pi / 2.0;
+      return;
+    }
+    const auto unit = [](std::uint64_t bits) {
+      return (static_cast<double>(bits >> 1) + 0.5) * 0x1p-63;
+    };
+    const auto tail = tail_of(inside, unit(word), unit(~word), q_share_, rest_share_);
+    const double angle = sphere_.angle(tail.probability);
+    out.psi = tail.below ? -angle : angle;
+    out.psi_error =
+        angle_error(dimension(), 0x1p-63 * (inside ? q_share_ : rest_share_) / tail.probability);
+  }
+
+  /// Sine and cosine of psi, the sine turned for -u.
+  RealAngle find_angle_exactly(bool inside, bool minus, const Real& unit) const {
+    const Real q = ldexp(Real(cap_.q), -64);
+    const auto tail = tail_of<Real>(inside, unit, 1 - unit, q, 1 - q);
+    RealAngle angle = exact_angle(dimension(), tail.probability);
+    if (tail.below != minus) angle.sine = -angle.sine;
+    return angle;
   }
 
   void sample(std::span<const float> input, BitSource& bits, unsigned threads,
@@ -227,58 +244,93 @@ class PrivUnit final : public VectorMechanism {
     const StreamKey key(bits);
     Lanes work = lanes(key, threads);
     const auto coin = coins(work);
-    const double psi = angle_of(coin[1] < p_, coin[2]);
+    const bool inside = coin[1] < p_;
+    FastVector fast;
+    fast.dimension = dimension();
+    find_angle(inside, coin[2], fast);
 
     const auto noise = std::make_unique_for_overwrite<double[]>(blocks() * kBlock);
     std::vector<WideSum> squares(blocks()), products(blocks()), input_squares(blocks());
-    double length = 0.0, along = 0.0, across = 0.0;
-    for (std::uint64_t attempt = 0;; ++attempt) {
-      for_blocks(work, [&](Lane& lane, std::size_t block) {
-        const std::size_t count = count_of(block), all = padded(count);
-        const float* const x = input_of(input, block, lane);
-        double* const to = noise.get() + block * kBlock;
-        lane.stream.seek(attempt << 32 | block);
-        lane.stream.fill(std::span(lane.words64(), all));
-        normals(lane.words64(), all / 2, to);
-        std::fill(to + count, to + all, 0.0);
-        squares[block] = dot(to, to, all);
-        products[block] = dot(to, x, all);
-        input_squares[block] = dot(x, x, all);
-      });
-      const double square = total(squares).value();
-      length = std::sqrt(total(input_squares).value());
-      // Without a direction of its own, a zero vector takes the first axis.
-      along = length > 0.0 ? total(products).value() / length : noise[0];
-      const double left = square - along * along;
-      across = std::sqrt(std::max(left, 0.0));
-      // w is independent of how much of the noise is orthogonal, so noise that is almost parallel
-      // to u, whose remainder would have lost its digits, is drawn anew.
-      if (dimension() == 1 || left > square / 16.0) break;
-    }
-    const bool minus = coin[0] > last_plus(length);
+    std::vector<RadiusRange> radii(blocks());
+    for_blocks(work, [&](Lane& lane, std::size_t block) {
+      const std::size_t count = count_of(block), all = padded(count);
+      const float* const x = input_of(input, block, lane);
+      double* const to = noise.get() + block * kBlock;
+      lane.stream.seek(block);
+      lane.stream.fill(std::span(lane.words64(), all));
+      radii[block] = normals(lane.words64(), all / 2, to);
+      std::fill(to + count, to + all, 0.0);
+      squares[block] = dot(to, to, all);
+      products[block] = dot(to, x, all);
+      input_squares[block] = dot(x, x, all);
+    });
+    fast.square = total(squares).value();
+    fast.length = std::sqrt(total(input_squares).value());
+    fast.minus = coin[0] > last_plus(fast.length);
     std::vector<float> axis;
-    if (length == 0.0) {
+    if (fast.length > 0.0) {
+      fast.along = total(products).value() / fast.length;
+    } else {  // without a direction of its own, a zero vector takes the first axis
       axis.assign(dimension(), 0.0F);
       axis[0] = 1.0F;
       input = axis;
-      length = 1.0;
+      fast.length = 1.0;
+      fast.along = noise[0];
+    }
+    std::vector<double> errors(blocks());
+    for (std::size_t block = 0; block < blocks(); ++block) {
+      errors[block] = deviate_error(radii[block]);
+      fast.noise.add(radii[block], errors[block], count_of(block));
     }
 
-    const double reach = kPerUnit * std::sqrt(static_cast<double>(dimension()));
-    const double t = minus ? -std::sin(psi) : std::sin(psi);
-    const double a = dimension() == 1 ? 0.0 : reach * std::cos(psi) / across;
-    const Combination how{a, (reach * t - a * along) / length,
+    const FastPlan plan = plan_fast(fast);
+    const Combination how{dimension() == 1 ? 0.0 : plan.a, plan.b,
                           static_cast<double>(largest_symbol())};
+    std::vector<unsigned char> sure(blocks(), 1);
     for_blocks(work, [&](Lane& lane, std::size_t block) {
       const std::size_t count = count_of(block);
-      combine(how, noise.get() + block * kBlock, input_of(input, block, lane), padded(count),
-              lane.symbols32());
+      const Uncertainty off{cautious(plan.off.flat * errors[block]), cautious(plan.off.of_value),
+                            cautious(plan.off.of_input)};
+      const bool all_sure =
+          combine_surely(how, off, noise.get() + block * kBlock, input_of(input, block, lane),
+                         padded(count), lane.symbols32());
+      sure[block] = all_sure || dimension() == 1 ? 1 : 0;
       out.write(block * kBlock, std::span<const std::int32_t>(lane.symbols32(), count));
+    });
+    if (std::find(sure.begin(), sure.end(), 0) != sure.end()) {
+      const Real unit = uniform_from(coin[2], 64, after_coin(work, 2));
+      sample_exactly(input, find_angle_exactly(inside, fast.minus, unit), sure, work, out);
+    }
+  }
+
+  double cautious(double bound) const { return caution_ == 0.0 ? 0.0 : caution_ * bound; }
+
+  /// Writes the blocks that are not `sure`, in real arithmetic.
+  void sample_exactly(std::span<const float> input, const RealAngle& angle,
+                      const std::vector<unsigned char>& sure, Lanes& work,
+                      PackedSymbols& out) const {
+    std::vector<RealSums> parts(blocks());
+    for_blocks(work, [&](Lane& lane, std::size_t block) {
+      const auto x = input.subspan(block * kBlock, count_of(block));
+      parts[block].add(exact_normals(lane.stream, block, x.size()), x);
+    });
+    RealSums sums;
+    for (const RealSums& part : parts) sums.add(part);
+    const RealPlan plan = plan_exactly(dimension(), sums, angle);
+    for_blocks(work, [&](Lane& lane, std::size_t block) {
+      if (sure[block] != 0) return;
+      const auto x = input.subspan(block * kBlock, count_of(block));
+      const std::span<std::int32_t> symbols(lane.symbols32(), x.size());
+      round_exactly(plan, exact_normals(lane.stream, block, x.size()), x, largest_symbol(),
+                    symbols);
+      out.write(block * kBlock, symbols);
     });
   }
 
   Sphere sphere_;
   Cap cap_;
+  double coupling_;  // tau: an upper bound
+  double caution_;   // the error bounds are taken so many times
   std::uint64_t p_ = 0;
   double q_share_ = 0.5;
   double rest_share_ = 0.5;
@@ -289,7 +341,7 @@ class PrivUnit final : public VectorMechanism {
   Background background(std::size_t first, std::size_t count) const override {
     const exact::Rational outside(whole() - cap_.p, whole() - cap_.q);
     const double floor = first == 0 && count == outputs() ? exact::round_down(outside) : 0.0;
-    return {exact_epsilon(), floor, coupling_of(dimension(), sphere_, cap_)};
+    return {exact_epsilon(), floor, coupling_};
   }
   std::vector<Constant> constants() const override {
     return {integer_constant("p", cap_.p), integer_constant("q", cap_.q),
@@ -301,11 +353,16 @@ class PrivUnit final : public VectorMechanism {
 constexpr ParameterInfo kParameters[] = {kEpsilon, kNorm};
 
 Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& parameters) {
-  SOTTO_CHECK(VectorMechanism::check_size("privunit", domain));
-  return std::make_unique<PrivUnit>(std::move(domain), parameters);
+  return make_privunit(std::move(domain), parameters, 1.0);
 }
 
 }  // namespace
+
+Result<std::unique_ptr<Mechanism>> make_privunit(Domain domain, const Parameters& parameters,
+                                                 double caution) {
+  SOTTO_CHECK(VectorMechanism::check_size("privunit", domain));
+  return std::make_unique<PrivUnit>(std::move(domain), parameters, caution);
+}
 
 const Registration privunit_registration = {
     .info = {.name = "privunit",

@@ -83,6 +83,11 @@ std::array<std::uint64_t, 4> VectorMechanism::coins(Lanes& all) {
   return words;
 }
 
+MoreBits VectorMechanism::after_coin(Lanes& all, std::size_t which) {
+  all.front()->stream.seek(kCoinBlock);
+  return all.front()->stream.more(which);
+}
+
 WideSum VectorMechanism::total(std::span<const WideSum> sums) {
   WideSum all;
   for (const WideSum& sum : sums) all.add(sum);

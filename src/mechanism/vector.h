@@ -94,6 +94,8 @@ class VectorMechanism : public Mechanism {
 
   /// Four words that concern the whole vector.
   static std::array<std::uint64_t, 4> coins(Lanes& all);
+  /// What follows the word of coin `which`.
+  static MoreBits after_coin(Lanes& all, std::size_t which);
   static WideSum total(std::span<const WideSum> sums);
   double norm_of(std::span<const float> x) const;
   /// The last word that the projection counts as plus: P(+) = (last + 1) / 2^64, which is 1/2 for

@@ -19,4 +19,15 @@ struct Combination {
 void combine(const Combination& how, const double* noise, const float* input, std::size_t count,
              std::int32_t* out);
 
+/// How far a noise_i + b input_i may be from the real number that it stands for:
+/// flat + of_value |a noise_i + b input_i| + of_input |input_i|.
+struct Uncertainty {
+  double flat;
+  double of_value;
+  double of_input;
+};
+/// The same symbols; true when none of the real numbers could be rounded to another one.
+bool combine_surely(const Combination& how, const Uncertainty& off, const double* noise,
+                    const float* input, std::size_t count, std::int32_t* out);
+
 }  // namespace sotto

@@ -276,6 +276,7 @@ TEST(Background, NothingIsKnownOfWhatIsNotPure) {
         made(name, name == "none" ? Parameters{} : Parameters{{"epsilon", 1.0}, {"delta", 1e-6}});
     EXPECT_TRUE(std::isinf(mechanism->background(0, 1).epsilon)) << name;
     EXPECT_EQ(mechanism->background(0, 1).floor, 0.0) << name;
+    EXPECT_EQ(mechanism->background(0, 1).coupling > 0.0, name == "gaussian");
   }
 }
 

@@ -42,7 +42,8 @@ Pair reference(std::uint64_t radius_word, std::uint64_t angle_word) {
   return {first, second, radius};
 }
 
-/// The largest error in units of the bound 10 u r + 2 u / r that normal.h states.
+/// The largest error in units of the bound 10 u r + 2 u + u / (2 r) that normal.h states for the
+/// middle of the numbers that share a word.
 double largest_error(const std::vector<std::uint64_t>& words) {
   const std::size_t pairs = words.size() / 2;
   std::vector<double> out(2 * pairs);
@@ -51,7 +52,7 @@ double largest_error(const std::vector<std::uint64_t>& words) {
   for (std::size_t i = 0; i < pairs; ++i) {
     const Pair ideal = reference(words[i], words[pairs + i]);
     const auto r = static_cast<double>(ideal.radius);
-    const double bound = 10.0 * kUnit * r + 2.0 * kUnit / r;
+    const double bound = 10.0 * kUnit * r + 2.0 * kUnit + (r < 0x1p-20 ? 1.0 : 0.5) * kUnit / r;
     const auto off = static_cast<double>(
         std::max(std::abs(out[i] - ideal.first), std::abs(out[pairs + i] - ideal.second)));
     largest = std::max(largest, off / bound);
@@ -60,7 +61,7 @@ double largest_error(const std::vector<std::uint64_t>& words) {
 }
 
 TEST(Normal, KeepsItsErrorBound) {
-  EXPECT_LE(largest_error(random_words(2'000'000 / 32 * 32, 1)), 0.6);
+  EXPECT_LE(largest_error(random_words(2'000'000 / 32 * 32, 1)), 1.0);
   // Radii and angles where a series or a rounding has its ends: powers of two and their
   // neighbours, sqrt(1/2), 0 and pi / 4.
   std::vector<std::uint64_t> radii, angles;
@@ -78,7 +79,7 @@ TEST(Normal, KeepsItsErrorBound) {
     angles.push_back(ends[i % 5] | (static_cast<std::uint64_t>(i % 8) << 61));
   }
   radii.insert(radii.end(), angles.begin(), angles.end());
-  EXPECT_LE(largest_error(radii), 0.8);
+  EXPECT_LE(largest_error(radii), 1.0);
 }
 
 TEST(Normal, IsMirroredExactlyByTwoBits) {

@@ -1,0 +1,26 @@
+// make_certificate KEY.pem FILE: writes the certificate of an invented run, for the end-to-end
+// tests of `sotto account check`, which need no training then.
+#include <cstdio>
+
+#include "flat_layout.h"
+#include "sotto/certificate.h"
+
+int main(int count, char** arguments) {
+  if (count != 3) {
+    std::fprintf(stderr, "usage: make_certificate KEY.pem FILE\n");
+    return 2;
+  }
+  using namespace sotto;
+  CertificateContent content;
+  content.mechanism = "privunit";
+  content.parameters = {{"epsilon", 4.0}};
+  content.domain = Domain{flat_layout(1000), {{0.0, 1.0}}};
+  content.exposure.rounds = 10;
+  content.exposure.shuffle = ShuffleMode::kShuffler;
+  content.exposure.batches = {{5000, 10}};
+  content.ledger = LedgerHead{50'000, std::string(64, 'a')};
+  content.accounts = 5000;
+  const auto key = SigningKey::read(arguments[1]);
+  if (key && write_certificate(arguments[2], content, *key)) return 0;
+  return 1;
+}

@@ -1,0 +1,71 @@
+"""`sotto account check`: a certificate from a run is derived again; what was changed is named."""
+
+import json
+import os
+import subprocess
+
+from sotto_program import SottoTest, sotto
+
+MAKER = os.environ["SOTTO_MAKE_CERTIFICATE"]
+
+
+class Certificate(SottoTest):
+    def setUp(self):
+        super().setUp()
+        self.key = self.folder / "key.pem"
+        self.public = self.folder / "public.pem"
+        self.file = self.folder / "certificate.json"
+        subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", self.key], check=True)
+        subprocess.run(["openssl", "pkey", "-in", self.key, "-pubout", "-out", self.public],
+                       check=True)
+        subprocess.run([MAKER, self.key, self.file], check=True)
+
+    def test_holds(self):
+        text = self.ok("account", "check", self.file, "--key", self.public)
+        for part in ["signature", "thresholds", "guarantee", "claims", "the certificate holds."]:
+            self.assertIn(part, text)
+        without = self.ok("account", "check", self.file)
+        self.assertIn("who signed it was not compared", without)
+
+    def test_json(self):
+        result = self.json("account", "check", self.file, "--key", self.public)
+        self.assertTrue(result["holds"])
+        self.assertTrue(result["signer_known"])
+        self.assertEqual([each["what"] for each in result["findings"]],
+                         ["signature", "signer", "fields", "mechanism", "thresholds", "guarantee",
+                          "claims"])
+        written = json.loads(self.file.read_text())
+        self.assertEqual([claim["epsilon"] for claim in result["claims"]],
+                         [claim["epsilon"] for claim in written["claims"]])
+
+    def test_a_changed_number_is_named(self):
+        certificate = json.loads(self.file.read_text())
+        threshold = certificate["mechanism"]["constants"][0]["value"]
+        other = threshold[:-1] + ("0" if threshold[-1] != "0" else "1")
+        self.file.write_text(self.file.read_text().replace(threshold, other))
+        self.fails(1, ["does not hold", "signature: ", f'expected "{threshold}"',
+                       f'found "{other}"'], "account", "check", self.file)
+        done = sotto("account", "check", self.file, "--json")
+        self.assertEqual(done.returncode, 1)
+        result = json.loads(done.stdout)
+        self.assertFalse(result["holds"])
+        self.assertEqual([each["what"] for each in result["findings"] if not each["holds"]],
+                         ["signature", "thresholds"])
+
+    def test_another_signer(self):
+        subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", self.key], check=True)
+        subprocess.run([MAKER, self.key, self.file], check=True)
+        self.ok("account", "check", self.file)
+        self.fails(1, ["signer: expected "], "account", "check", self.file, "--key", self.public)
+
+    def test_what_is_no_certificate(self):
+        self.fails(1, ["certificate.json: not a certificate", "no valid JSON"],
+                   "account", "check", self.cut(100))
+        self.fails(1, ["none.json"], "account", "check", self.folder / "none.json")
+        self.fails(1, ["not an Ed25519 public key", "openssl pkey"],
+                   "account", "check", self.file, "--key", self.key)
+        self.assertEqual(sotto("account", "check").returncode, 2)
+
+    def cut(self, size):
+        self.file.write_text(self.file.read_text()[:size])
+        return self.file
