@@ -12,8 +12,8 @@
 namespace sotto::cli {
 namespace {
 
-/// Lines of at most 96 characters, the later ones indented by four.
-std::string wrapped(const std::string& text) {
+/// Lines of at most 96 characters, the later ones after `indent`.
+std::string wrapped(const std::string& text, const std::string& indent = "") {
   constexpr std::size_t kWidth = 96;
   std::istringstream words(text);
   std::string out;
@@ -21,9 +21,11 @@ std::string wrapped(const std::string& text) {
   for (std::string word; words >> word;) {
     if (!line.empty() && line.size() + 1 + word.size() > kWidth) {
       out += line + '\n';
-      line = "   ";
+      line = indent;
+    } else if (!line.empty()) {
+      line += ' ';
     }
-    line += (line.empty() ? "" : " ") + word;
+    line += word;
   }
   return out + line + '\n';
 }
@@ -35,24 +37,20 @@ std::string epsilon_cell(const Claim& claim) {
 }  // namespace
 
 std::string claims_table(const std::vector<Claim>& claims) {
-  Table table({"claim", "epsilon", "delta", "needs", "theorem"});
-  std::vector<std::string> assumptions;
+  Table table({"claim", "epsilon", "delta", "note"});
+  std::vector<std::string> notes;
   for (const Claim& claim : claims) {
-    std::string needs = "-";
-    if (claim.assumption != "-") {
-      auto known = std::find(assumptions.begin(), assumptions.end(), claim.assumption);
-      if (known == assumptions.end()) {
-        known = assumptions.insert(assumptions.end(), claim.assumption);
-      }
-      needs = fmt::format("[{}]", known - assumptions.begin() + 1);
-    }
-    const std::string theorem =
-        claim.source == "sotto" ? claim.theorem : claim.theorem + "; " + claim.source;
-    table.add({claim.scope, epsilon_cell(claim), number_up(claim.delta), needs, theorem});
+    std::string note = claim.theorem;
+    if (claim.source != "sotto") note += " (" + claim.source + ')';
+    if (claim.assumption != "-") note += ". Assumes: " + claim.assumption;
+    auto known = std::find(notes.begin(), notes.end(), note);
+    if (known == notes.end()) known = notes.insert(notes.end(), note);
+    table.add({claim.scope, epsilon_cell(claim), number_up(claim.delta),
+               fmt::format("[{}]", known - notes.begin() + 1)});
   }
   std::string text = table.text();
-  for (std::size_t i = 0; i < assumptions.size(); ++i) {
-    text += wrapped(fmt::format("[{}] {}", i + 1, assumptions[i]));
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    text += wrapped(fmt::format("[{}] {}.", i + 1, notes[i]), "    ");
   }
   return text;
 }
@@ -75,7 +73,7 @@ std::string promise(const std::vector<Claim>& claims) {
       epsilon, number_up(std::exp(claim->epsilon)));
   if (claim->delta > 0.0) text += ", except with probability " + number_up(claim->delta);
   text += '.';
-  if (claim->assumption != "-") text += " This needs: " + claim->assumption + '.';
+  if (claim->assumption != "-") text += " This assumes: " + claim->assumption + '.';
   return wrapped(text);
 }
 

@@ -8,7 +8,7 @@
 
 namespace sotto::cli {
 
-/// Every claim with epsilon, delta and theorem; assumptions below, by number.
+/// Every claim with epsilon and delta; theorems and assumptions below, by number.
 std::string claims_table(const std::vector<Claim>& claims);
 
 /// One plain sentence: what a client is promised over the whole training.

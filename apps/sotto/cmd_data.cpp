@@ -1,6 +1,4 @@
 // `sotto data`: what data there is, whether it is sound, and how a partition deals it to clients.
-#include <memory>
-
 #include "command.h"
 #include "data_actions.h"
 
@@ -22,15 +20,6 @@ void add_source(CLI::App& command, DataRequest& request) {
       ->capture_default_str();
   command.add_option("--seed", request.seed, "of the embedded set, held-out splits and partitions")
       ->capture_default_str();
-}
-
-/// The subcommand's options live as long as the parser; running it only names the action.
-template <class Options>
-std::shared_ptr<Options> choose(CLI::App& command, Action& action,
-                                Result<int> (*run)(const Options&)) {
-  auto options = std::make_shared<Options>();
-  command.callback([&action, options, run] { action = [options, run] { return run(*options); }; });
-  return options;
 }
 
 void add_list(CLI::App& data, Action& action) {

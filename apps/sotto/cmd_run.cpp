@@ -18,6 +18,7 @@ struct Arguments {
   std::string data;
   std::string device;
   std::string ledger;
+  std::string sign;
   unsigned threads = 0;
   std::int64_t seed = -1;
   bool json = false;
@@ -55,7 +56,8 @@ void print_summary(const RunResult& result, const std::filesystem::path& out) {
   if (!keeps_ledgers()) {
     fmt::print("no ledger was kept: this program was built without one (SOTTO_LEDGER=ON)\n");
   }
-  fmt::print("files in {}: run.json, metrics.jsonl, model.pt, checkpoint.sotto\n", out.string());
+  fmt::print("files in {}: run.json, metrics.jsonl, model.pt, checkpoint.sotto, certificate.json\n",
+             out.string());
   fmt::print("see them with: sotto report {}\n", out.string());
 }
 
@@ -81,6 +83,9 @@ Result<int> run_command(const Arguments& arguments) {
   run.options.resume = arguments.resume;
   run.options.replace = arguments.replace;
   run.ledger = arguments.ledger;
+  if (!arguments.sign.empty()) {
+    SOTTO_TRY(run.options.signing_key, SigningKey::read(arguments.sign));
+  }
   run.print_rounds = !arguments.json;
   SOTTO_TRY(const RunResult result, run_shown(std::move(run)));
 
@@ -121,6 +126,10 @@ void add_run(CLI::App& app, Action& action) {
   sub->add_option("--ledger", arguments->ledger,
                   "where clients' spending is kept; default ledger.sqlite in the results")
       ->type_name("FILE");
+  sub->add_option("--sign", arguments->sign,
+                  "Ed25519 key for the certificate (openssl genpkey -algorithm ed25519); default a "
+                  "fresh one")
+      ->type_name("KEY.pem");
   sub->add_flag("--resume", arguments->resume, "go on with the run in --out");
   sub->add_flag("--replace", arguments->replace, "start over where --out already holds a run");
   sub->add_flag("--json", arguments->json, "print the result as JSON (final, rounds, privacy)");

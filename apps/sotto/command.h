@@ -6,12 +6,22 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <memory>
 
 #include "sotto/result.h"
 
 namespace sotto::cli {
 
 using Action = std::function<Result<int>()>;
+
+/// The subcommand's options live as long as the parser; running it only names the action.
+template <class Options>
+std::shared_ptr<Options> choose(CLI::App& command, Action& action,
+                                Result<int> (*run)(const Options&)) {
+  auto options = std::make_shared<Options>();
+  command.callback([&action, options, run] { action = [options, run] { return run(*options); }; });
+  return options;
+}
 
 #define SOTTO_COMMAND(name) void add_##name(CLI::App& app, Action& action);
 #include "commands.def"

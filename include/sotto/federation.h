@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "sotto/certificate.h"
 #include "sotto/claims.h"
 #include "sotto/ledger.h"
 #include "sotto/mechanism.h"
@@ -76,6 +77,8 @@ struct RunOptions {
   /// is ready and an earlier run's files are gone. Empty: none is kept, which a recipe with limits
   /// refuses.
   std::function<Result<std::shared_ptr<Ledger>>()> open_ledger;
+  /// Signs the certificate; without one, a fresh key of the run's own ties its parts together.
+  std::optional<SigningKey> signing_key;
   /// A client of a round is done: called from worker threads, one at a time.
   std::function<void(RoundId round, std::uint64_t done, std::uint64_t total)> on_client;
   std::function<void(const RoundMetrics&)> on_round;
@@ -98,7 +101,8 @@ struct RunResult {
 using MakeFactory =
     std::function<Result<std::shared_ptr<const TrainerFactory>>(const TrainerRequest&)>;
 
-/// Reads the data, trains, writes run.json, metrics.jsonl, checkpoint.sotto and model.pt.
+/// Reads the data, trains, writes run.json, metrics.jsonl, checkpoint.sotto, model.pt and
+/// certificate.json.
 Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
                              const MakeFactory& make_factory);
 

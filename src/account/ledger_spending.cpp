@@ -36,12 +36,6 @@ double divergence(const Cost& cost, double order) {
   return least;
 }
 
-/// The greatest double not above limit - spent, and not below 0.
-double remaining(double limit, double spent) {
-  if (!(spent < limit)) return 0.0;
-  return std::isinf(limit) ? limit : std::max(0.0, -add_up(spent, -limit));
-}
-
 std::string beyond(const std::string& what, double limit, double spent, double asked) {
   return what + ": the limit is " + number_text(limit) + ", spent " + number_text(spent) +
          ", asked " + number_text(asked) + ", remains " + number_text(remaining(limit, spent));
@@ -52,6 +46,11 @@ std::string beyond(const std::string& what, double limit, double spent, double a
 bool same_cost(const Cost& a, const Cost& b) {
   return a.epsilon == b.epsilon && a.delta == b.delta && a.unit_epsilon == b.unit_epsilon &&
          a.units == b.units;
+}
+
+double remaining(double limit, double spent) {
+  if (!(spent < limit)) return 0.0;
+  return std::isinf(limit) ? limit : std::max(0.0, -add_up(spent, -limit));
 }
 
 std::string number_text(double value) {

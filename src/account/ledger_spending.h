@@ -57,6 +57,9 @@ class Spending {
 /// Equal in every field.
 bool same_cost(const Cost& a, const Cost& b);
 
+/// The greatest double not above limit - spent; 0 where nothing remains.
+double remaining(double limit, double spent);
+
 /// All digits of a double, or "infinite".
 std::string number_text(double value);
 

@@ -1,6 +1,8 @@
 #include "federation/budget.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/sha256.h"
@@ -30,7 +32,14 @@ std::string dataset_name(const Recipe& recipe) {
                                   data.partition,
                                   recipe.federation.clients,
                                   recipe.federation.seed};
-  return data.name + ':' + sha256_hex(decides.dump()).substr(0, 16);
+  // The set's name, or a path's last part as far as it fits: the digest tells them apart.
+  constexpr std::size_t kLongestName = 60;
+  std::string name = std::filesystem::path(data.name).filename().string();
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return c <= ' ' || c > '~'; }, '_');
+  return name.substr(0, kLongestName) + ':' +
+         sha256_hex(decides.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
+             .substr(0, 16);
 }
 
 Limits limits_of(const Recipe& recipe, std::uint32_t client) {
@@ -59,20 +68,23 @@ Budget::Budget(std::shared_ptr<Ledger> ledger, const Recipe& recipe, const Mecha
       cost_(Cost::of(mechanism.guarantee())) {}
 
 Result<void> Budget::open_accounts(std::span<const std::uint32_t> clients) {
+  std::vector<Ledger::AccountLimits> accounts;
   for (const std::uint32_t client : clients) {
     if (open_.contains(client)) continue;
-    const std::string name = client_name(client);
-    const auto spent = ledger_->spent(name, dataset_);
-    if (!spent && spent.error().kind != ErrorKind::kNotFound) {
-      return tl::unexpected(spent.error());
-    }
+    std::string name = client_name(client);
     // A recipe without limits leaves those that a client of an older ledger has set.
-    const Limits limits = limits_of(recipe_, client);
-    if (!spent || (recipe_.ledger.limits() && !(spent->limits == limits))) {
-      SOTTO_CHECK(ledger_->set_limits(name, dataset_, limits));
+    bool asks = recipe_.ledger.limits();
+    if (!asks) {
+      const auto spent = ledger_->spent(name, dataset_);
+      if (!spent && spent.error().kind != ErrorKind::kNotFound) {
+        return tl::unexpected(spent.error());
+      }
+      asks = !spent;
     }
-    open_.insert(client);
+    if (asks) accounts.push_back({std::move(name), dataset_, limits_of(recipe_, client)});
   }
+  if (!accounts.empty()) SOTTO_CHECK(ledger_->set_limits_all(accounts));
+  open_.insert(clients.begin(), clients.end());
   return {};
 }
 

@@ -47,6 +47,8 @@ class Budget {
   /// Ties the reports of the admitted clients to what they paid; refuses any other report for it.
   Result<void> bind(std::span<const ReportHash> reports);
 
+  /// Accounts that this run has charged or asked.
+  std::uint64_t accounts() const { return open_.size(); }
   /// Where the ledger ends now; nothing without one.
   Result<std::optional<LedgerHead>> head() const;
 

@@ -90,14 +90,18 @@ std::size_t clients_per_round(const Recipe::Federation& federation, std::size_t 
   return std::max<std::size_t>(1, static_cast<std::size_t>(std::llround(share)));
 }
 
-Result<std::shared_ptr<const Mechanism>> recipe_mechanism(const Recipe& recipe,
-                                                          const Layout& layout) {
+Domain recipe_domain(const Recipe& recipe, const Layout& layout) {
   Domain domain;
   domain.layout = std::make_shared<const Layout>(layout);
-  const Recipe::Privacy& privacy = recipe.privacy;
-  domain.ranges.assign(layout.tensors().size(),
-                       Range{privacy.centre.value_or(0.0), privacy.radius.value_or(1.0)});
-  auto mechanism = make_mechanism(privacy.mechanism, std::move(domain), privacy.parameters);
+  domain.ranges.assign(layout.tensors().size(), Range{recipe.privacy.centre.value_or(0.0),
+                                                      recipe.privacy.radius.value_or(1.0)});
+  return domain;
+}
+
+Result<std::shared_ptr<const Mechanism>> recipe_mechanism(const Recipe& recipe,
+                                                          const Layout& layout) {
+  auto mechanism = make_mechanism(recipe.privacy.mechanism, recipe_domain(recipe, layout),
+                                  recipe.privacy.parameters);
   if (!mechanism) return at(recipe.file, mechanism.error());
   return std::shared_ptr<const Mechanism>(std::move(*mechanism));
 }

@@ -17,6 +17,8 @@ std::optional<SampleShape> recipe_resize(const Recipe& recipe);
 
 std::size_t clients_per_round(const Recipe::Federation& federation, std::size_t clients);
 
+/// The network's weights with the range that the recipe gives them.
+Domain recipe_domain(const Recipe& recipe, const Layout& layout);
 Result<std::shared_ptr<const Mechanism>> recipe_mechanism(const Recipe& recipe,
                                                           const Layout& layout);
 

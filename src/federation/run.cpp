@@ -60,6 +60,7 @@ class Run {
   }
   Exposure exposure() const;
   Result<nlohmann::json> record(const char* status) const;
+  Result<void> certify() const;
 
   const Recipe& recipe_;
   const RunOptions& options_;
@@ -266,6 +267,22 @@ Result<nlohmann::json> Run::record(const char* status) const {
   return run_json({recipe_, setup_, result_, status, started_, exposure(), ledger});
 }
 
+Result<void> Run::certify() const {
+  CertificateContent content;
+  content.mechanism = recipe_.privacy.mechanism;
+  content.parameters = recipe_.privacy.parameters;
+  content.domain = recipe_domain(recipe_, setup_.factory->layout());
+  content.exposure = exposure();
+  content.recipe = recipe_.fingerprint();
+  SOTTO_TRY(content.ledger, budget_.head());
+  content.accounts = budget_.accounts();
+  std::optional<SigningKey> key = options_.signing_key;
+  if (!key) {
+    SOTTO_TRY(key, SigningKey::generate());
+  }
+  return write_certificate(folder_.certificate_path(), content, *key);
+}
+
 Result<RunResult> Run::execute() {
   const Stopwatch whole;
   SOTTO_CHECK(restore());
@@ -286,6 +303,7 @@ Result<RunResult> Run::execute() {
   SOTTO_TRY(const nlohmann::json json, record("finished"));
   if (folder_.writes()) {
     SOTTO_CHECK(setup_.factory->save(result_.model, folder_.model_path()));
+    SOTTO_CHECK(certify());
     SOTTO_CHECK(folder_.write_record(json));
   }
   result_.record = std::make_shared<const nlohmann::json>(json);

@@ -44,6 +44,7 @@ Result<void> RunFolder::clear() const {
 }
 
 std::filesystem::path RunFolder::model_path() const { return out_ / kModel; }
+std::filesystem::path RunFolder::certificate_path() const { return out_ / kCertificate; }
 
 Result<std::optional<Checkpoint>> RunFolder::resume(const Recipe& recipe,
                                                     const Layout& layout) const {

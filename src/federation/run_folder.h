@@ -31,6 +31,7 @@ class RunFolder {
   Result<void> write_checkpoint(const Checkpoint& checkpoint) const;
 
   std::filesystem::path model_path() const;
+  std::filesystem::path certificate_path() const;
   bool writes() const { return !out_.empty(); }
 
  private:

@@ -1,10 +1,24 @@
 // The whole path by the installed headers alone: many clients, two weights, one mean.
 #include <sotto/aggregate.h>
+#include <sotto/ledger.h>
 
 #include <cmath>
 #include <cstdio>
 
 namespace {
+
+/// A client pays for what it sends.
+sotto::Result<void> pay(const sotto::Mechanism& mechanism) {
+#ifdef WITH_LEDGER
+  SOTTO_TRY(const auto ledger, sotto::open_ledger("consumer-ledger.db"));
+  SOTTO_CHECK(ledger->set_limits("client", "data", {.epsilon_per_round = 4.0, .epsilon = 4.0}));
+  SOTTO_CHECK(ledger->charge({"client", "data", "task", 1, std::string(mechanism.id()),
+                              sotto::Cost::of(mechanism.guarantee())}));
+#else
+  static_cast<void>(sotto::Cost::of(mechanism.guarantee()));
+#endif
+  return {};
+}
 
 sotto::Result<void> run() {
   auto layout = std::make_shared<sotto::Layout>();
@@ -12,6 +26,7 @@ sotto::Result<void> run() {
   SOTTO_TRY(
       std::shared_ptr<const sotto::Mechanism> mechanism,
       sotto::make_mechanism("two-point", {layout, {sotto::Range{0.0, 1.0}}}, {{"epsilon", 2.0}}));
+  SOTTO_CHECK(pay(*mechanism));
   sotto::Aggregator aggregator(mechanism, 1);
   sotto::BitSource bits = sotto::BitSource::from_system();
   for (int client = 0; client < 10'000; ++client) {

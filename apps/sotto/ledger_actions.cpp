@@ -1,0 +1,211 @@
+#include "ledger_actions.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "account/ledger_entry.h"
+#include "account/ledger_spending.h"
+#include "base/file.h"
+#include "base/nearest.h"
+#include "sotto/ledger.h"
+#include "terminal.h"
+
+namespace sotto::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint64_t kAnyNumber = std::numeric_limits<std::uint64_t>::max();
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json count(std::uint64_t value) { return value == kAnyNumber ? Json(nullptr) : Json(value); }
+
+std::string head_text(const LedgerHead& head) {
+  return fmt::format("{}:{}", head.entries, head.hash);
+}
+
+std::uint64_t rounds_left(const Spent& spent) {
+  if (spent.limits.rounds == kAnyNumber) return kAnyNumber;
+  return spent.limits.rounds - std::min(spent.limits.rounds, spent.rounds);
+}
+
+Json limits_json(const Limits& limits) {
+  const double order = limits.renyi_order();
+  return {{"epsilon_per_round", number(limits.epsilon_per_round)},
+          {"epsilon", number(limits.epsilon)},
+          {"delta", limits.delta},
+          {"rounds", count(limits.rounds)},
+          {"renyi_order", order > 1.0 ? Json(order) : Json(nullptr)}};
+}
+
+/// What later reports may add: nothing where the whole delta stands for their composition.
+double delta_left(const Spent& spent) {
+  const bool composed =
+      spent.rounds > 0 && spent.delta_sum == 0.0 && spent.limits.renyi_order() > 1.0;
+  return composed ? 0.0 : remaining(spent.limits.delta, spent.delta_sum);
+}
+
+Json account_json(const LedgerReport::Account& account) {
+  const Spent& spent = account.spent;
+  return {{"client", account.client},
+          {"dataset", account.dataset},
+          {"rounds", spent.rounds},
+          {"epsilon", number(spent.epsilon)},
+          {"epsilon_sum", number(spent.epsilon_sum)},
+          {"delta_sum", spent.delta_sum},
+          {"renyi_sum", number(spent.renyi_sum)},
+          {"limits", limits_json(spent.limits)},
+          {"remaining",
+           {{"epsilon", number(remaining(spent.limits.epsilon, spent.epsilon))},
+            {"delta", delta_left(spent)},
+            {"rounds", count(rounds_left(spent))}}}};
+}
+
+std::string rounds_text(std::uint64_t rounds) {
+  return rounds == kAnyNumber ? "any" : with_commas(rounds);
+}
+
+Table account_table(const std::vector<LedgerReport::Account>& accounts) {
+  Table table({"client", "data set", "rounds", "of", "epsilon spent", "of", "remains", "per round",
+               "delta of reports", "of"});
+  for (const auto& [client, dataset, spent] : accounts) {
+    table.add({client, dataset, with_commas(spent.rounds), rounds_text(spent.limits.rounds),
+               epsilon_text(spent.epsilon), epsilon_text(spent.limits.epsilon),
+               epsilon_text(remaining(spent.limits.epsilon, spent.epsilon)),
+               epsilon_text(spent.limits.epsilon_per_round), epsilon_text(spent.delta_sum),
+               epsilon_text(spent.limits.delta)});
+  }
+  return table;
+}
+
+/// "30:9f86...": where the chain is said to have ended.
+Result<LedgerHead> parse_head(const std::string& text) {
+  LedgerHead head;
+  const char* const end = text.data() + text.size();
+  const auto [after, error] = std::from_chars(text.data(), end, head.entries);
+  if (error == std::errc() && after != end && *after == ':') head.hash.assign(after + 1, end);
+  if (is_hash(head.hash)) return head;
+  return fail(ErrorKind::kUsage, "--head " + text +
+                                     ": valid: ENTRIES:HASH as 'sotto ledger show' prints it, "
+                                     "with 64 hexadecimal digits");
+}
+
+}  // namespace
+
+Result<int> ledger_show(const LedgerShowOptions& options) {
+  SOTTO_TRY(LedgerReport report, read_ledger(options.file));
+  if (!options.client.empty()) {
+    std::vector<std::string> names;
+    for (const auto& account : report.accounts) names.push_back(account.client);
+    std::erase_if(report.accounts, [&](const auto& a) { return a.client != options.client; });
+    if (report.accounts.empty()) {
+      return fail(ErrorKind::kNotFound,
+                  fmt::format("{}: no account of client '{}'{}", options.file.string(),
+                              options.client, did_you_mean(options.client, names)));
+    }
+  }
+  if (options.json) {
+    Json accounts = Json::array();
+    for (const auto& account : report.accounts) accounts.push_back(account_json(account));
+    const Json all = {{"file", options.file.string()},
+                      {"entries", report.head.entries},
+                      {"head", head_text(report.head)},
+                      {"accounts", accounts}};
+    fmt::print("{}\n", all.dump(2));
+    return 0;
+  }
+  if (report.accounts.empty()) {
+    fmt::print("No account yet; 'sotto ledger limit' opens one.\n");
+  } else {
+    fmt::print("{}", account_table(report.accounts).text());
+  }
+  fmt::print("\n{} entries, head {}\n", with_commas(report.head.entries), head_text(report.head));
+  return 0;
+}
+
+Result<int> ledger_export(const LedgerExportOptions& options) {
+  std::string lines;
+  SOTTO_CHECK(export_ledger(options.file, lines));
+  if (options.out.empty()) {
+    fmt::print("{}", lines);
+  } else {
+    SOTTO_CHECK(write_file_atomically(options.out, lines));
+  }
+  return 0;
+}
+
+Result<int> ledger_verify(const LedgerVerifyOptions& options) {
+  std::optional<LedgerHead> anchor;
+  if (!options.head.empty()) {
+    SOTTO_TRY(anchor, parse_head(options.head));
+  }
+  const auto report = verify_ledger(options.file, anchor);
+  if (!report && (!options.json || report.error().kind != ErrorKind::kCorrupt)) {
+    return tl::unexpected<Error>(report.error());
+  }
+  if (options.json) {
+    Json all = {{"file", options.file.string()}, {"sound", report.has_value()}};
+    all["reason"] = report ? Json(nullptr) : Json(report.error().message);
+    all["entries"] = report ? Json(report->head.entries) : Json(nullptr);
+    all["accounts"] = report ? Json(report->accounts.size()) : Json(nullptr);
+    all["head"] = report ? Json(head_text(report->head)) : Json(nullptr);
+    fmt::print("{}\n", all.dump(2));
+    return report ? 0 : 1;
+  }
+  fmt::print(
+      "sound: {} entries of {} accounts, every hash, sum and report as it was entered{}\n"
+      "head {}\n",
+      with_commas(report->head.entries), with_commas(report->accounts.size()),
+      anchor ? fmt::format("; it contains entry {}", with_commas(anchor->entries)) : "",
+      head_text(report->head));
+  return 0;
+}
+
+Result<int> ledger_limit(const LedgerLimitOptions& options) {
+  const auto changed = [&](Limits limits) {
+    limits.epsilon_per_round = options.epsilon_per_round.value_or(limits.epsilon_per_round);
+    limits.epsilon = options.epsilon.value_or(limits.epsilon);
+    limits.delta = options.delta.value_or(limits.delta);
+    limits.rounds = options.rounds.value_or(limits.rounds);
+    return limits;
+  };
+  const bool complete = options.epsilon_per_round && options.epsilon;
+  const auto incomplete = [](const std::string& why) {
+    return fail(ErrorKind::kUsage, why + "; a new account needs --epsilon-per-round and --epsilon");
+  };
+  // Wrong usage makes no file.
+  SOTTO_CHECK(check(Ledger::AccountLimits{options.client, options.dataset, changed(Limits())}));
+  std::error_code code;
+  if (!complete && !std::filesystem::exists(options.file, code)) {
+    return incomplete(options.file.string() + ": there is no such ledger");
+  }
+  SOTTO_TRY(const auto ledger, open_ledger(options.file));
+  const auto before = ledger->spent(options.client, options.dataset);
+  if (!before && before.error().kind != ErrorKind::kNotFound) {
+    return tl::unexpected<Error>(before.error());
+  }
+  if (!before && !complete) return incomplete(before.error().message);
+  const Limits limits = changed(before ? before->limits : Limits());
+  SOTTO_CHECK(ledger->set_limits(options.client, options.dataset, limits));
+  SOTTO_TRY(const Spent spent, ledger->spent(options.client, options.dataset));
+  const LedgerReport::Account account{options.client, options.dataset, spent};
+  if (options.json) {
+    fmt::print("{}\n", account_json(account).dump(2));
+    return 0;
+  }
+  fmt::print("{}", account_table({account}).text());
+  if (before && before->rounds > 0 &&
+      (limits.epsilon > before->limits.epsilon || limits.delta > before->limits.delta)) {
+    fmt::print(
+        "\nThe limit was raised after {} rounds: only the client can decide that, and not because "
+        "of what\nthe server made of its reports.\n",
+        with_commas(before->rounds));
+  }
+  return 0;
+}
+
+}  // namespace sotto::cli
