@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "account/shuffled_claim.h"
 #include "base/exact.h"
@@ -23,6 +24,13 @@ constexpr const char* kShuffled = ", after the shuffler";
 
 std::string counted(std::uint64_t count, const char* what) {
   return with_commas(count) + ' ' + what + (count == 1 ? "" : "s");
+}
+
+/// A small number for people, never below it: "5.8e-28".
+std::string two_digits_up(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1e", value * 1.06);  // above half a unit of the second digit
+  return text;
 }
 
 class ClaimTable {
@@ -135,9 +143,9 @@ class ClaimTable {
 
   std::string shuffler_assumption(double coupling) const {
     std::string text =
-        "a shuffler that keeps order and senders secret and does not work with the server; batches "
-        "of the sizes that were released (" +
-        sizes() + "); the server may know the data of all other clients";
+        "a shuffler that keeps order and senders secret and does not work with the server; every "
+        "batch that reaches the server has the reports of " +
+        sizes() + "; the server may know the data of all other clients";
     if (exposure_.sampling < 1.0) {
       text += "; nobody sees who was picked (probability " + short_number(exposure_.sampling) + ')';
     }
@@ -145,7 +153,7 @@ class ClaimTable {
       text +=
           "; the sampler's floating point costs a part of delta (a report leaves its exact law "
           "in one of these batches with probability at most " +
-          short_number(coupling) + ')';
+          two_digits_up(coupling) + ')';
     }
     return text;
   }
@@ -193,10 +201,8 @@ class ClaimTable {
       if (local.assumption != kNoAssumption)
         claim.assumption = local.assumption + "; " + claim.assumption;
     } else {
-      claim.theorem =
-          "no gain from the shuffler: " +
-          (answer.epsilon ? "batches of " + sizes() + " are too small" : answer.reason) + "; " +
-          local.theorem;
+      claim.theorem = "no gain from the shuffler: " +
+                      (answer.epsilon ? "batches of " + sizes() + " are too small" : answer.reason);
     }
     add(std::move(claim));
   }

@@ -46,8 +46,10 @@ std::string in_words(const PrivacyClaim& claim) {
   return text;
 }
 
-/// What others claim and what an attack found are no promises, however small their epsilon.
+/// One weight's epsilon, what others claim and what an attack found are no promises to a client,
+/// however small they are.
 std::string_view verdict(const PrivacyClaim& claim) {
+  if (claim.scope.starts_with("one weight")) return "not a client's";
   if (claim.scope.starts_with("as published")) return "not proven";
   if (claim.scope.starts_with("audited")) return "measured";
   return claim.vacuous ? "vacuous" : "meaningful";
@@ -120,7 +122,8 @@ std::string privacy_section(const RunRecord& run) {
           "<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td>"
           "<td>{}</td><td>{}</td></tr>\n",
           escape(claim.scope), epsilon_text(claim.epsilon), number_up(claim.delta),
-          escape(claim.theorem), escape(claim.assumption), escape(claim.source), verdict(claim));
+          escape(claim.theorem), escape(claim.assumption), escape(claim.source),
+          escape(verdict(claim)));
     }
     out += "</tbody></table></div>\n";
   }

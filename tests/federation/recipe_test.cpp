@@ -185,13 +185,45 @@ TEST(Recipe, TheFingerprintCoversWhatDecidesTheModelAndNothingElse) {
   };
   const std::string base = print("federation.seed=1");
   for (const char* same : {"federation.rounds=99", "federation.patience=3", "output.name=x",
-                           "federation.evaluate_every=2", "output.checkpoint_every=5"}) {
+                           "federation.evaluate_every=2", "output.checkpoint_every=5",
+                           "account.delta=1e-9", "ledger.keep=false"}) {
     EXPECT_EQ(print(same), base) << same;
   }
   for (const char* other : {"federation.seed=2", "train.lr=0.2", "train.epochs=2", "data.flip=true",
-                            "federation.clients=50", "model.name=srr-mnist"}) {
+                            "federation.clients=50", "model.name=srr-mnist",
+                            // Who takes part, and what clients were told.
+                            "ledger.rounds=3", "ledger.epsilon=[1,2]", "shuffle.mode=shuffler"}) {
     EXPECT_NE(print(other), base) << other;
   }
+}
+
+TEST(Recipe, LimitsAreOneNumberOrOneForEachClientInTurn) {
+  const auto limits = [](const std::string& setting) {
+    return parse_recipe(kSmall, "r", std::vector<std::string>{setting})->ledger;
+  };
+  EXPECT_EQ(limits("ledger.epsilon=8").epsilon, (std::vector<double>{8.0}));
+  EXPECT_EQ(limits("ledger.epsilon=[1, 2.5]").epsilon, (std::vector<double>{1.0, 2.5}));
+  EXPECT_TRUE(limits("ledger.rounds=3").limits());
+  EXPECT_FALSE(limits("ledger.keep=true").limits());
+  for (const char* bad : {"ledger.epsilon=[]", "ledger.epsilon=0", "ledger.epsilon=[1,-1]",
+                          "ledger.rounds=1.5", "ledger.delta=2", "ledger.epsilon=inf"}) {
+    expect_parts(error_of(kSmall, {bad}), {bad, "a list or one"});
+  }
+  expect_parts(error_of(kSmall, {"ledger.keep=false", "ledger.rounds=2"}), {"ledger.keep = false"});
+}
+
+TEST(Recipe, BatchesNeedAShuffler) {
+  expect_parts(error_of(kSmall, {"shuffle.split=1"}), {"shuffle.split", "shuffle.mode"});
+  expect_parts(error_of(kSmall, {"shuffle.min_batch=9"}), {"shuffle.min_batch", "shuffle.mode"});
+  const std::string shuffled =
+      std::string(kSmall) + "[shuffle]\nmode = \"shuffler\"\nsplit = 3\nmin_batch = 7\n";
+  EXPECT_EQ(parse_recipe(shuffled, "r")->shuffle.split, 3);
+  // Taken away on the command line, the shuffler takes the file's keys for it along.
+  const auto bare = parse_recipe(shuffled, "r", std::vector<std::string>{"shuffle.mode=none"});
+  ASSERT_TRUE(bare) << bare.error().message;
+  EXPECT_EQ(bare->shuffle.split, 0);
+  EXPECT_EQ(bare->shuffle.min_batch, 1);
+  expect_parts(error_of(shuffled, {"shuffle.mode=none", "shuffle.split=2"}), {"shuffle.split"});
 }
 
 TEST(Recipe, EveryRecipeOfTheRepositoryIsValid) {

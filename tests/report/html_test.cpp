@@ -47,6 +47,31 @@ bool holds(const std::string& page, std::string_view text) {
   return page.find(text) != std::string::npos;
 }
 
+TEST_F(ReportTest, ARunIsCalledByItsStrongestProvenClaimAboutAClient) {
+  const auto claim = [](const char* scope, double epsilon, const char* assumption) {
+    return ordered_json{{"scope", scope},         {"epsilon", epsilon}, {"delta", 1e-6},
+                        {"theorem", "t"},         {"source", "s"},      {"assumption", assumption},
+                        {"vacuous", epsilon > 50}};
+  };
+  ordered_json run = run_json();
+  run["privacy"]["claims"] = {
+      claim("one weight, one round", 0.01, "-"),
+      claim("as published, client", 0.02, "they say so"),
+      claim("client, whole training", 40.0, "-"),
+      claim("client, one round, after the shuffler", 0.03, "-"),
+      claim("client, whole training, after the shuffler", 2.5, "a shuffler"),
+      claim("audited, whole training", 0.04, "-")};
+  const std::string page = page_of({run});
+  EXPECT_TRUE(holds(page, "Each client has epsilon 2.5, delta 1e-06."));
+  EXPECT_TRUE(holds(page, "This assumes: a shuffler."));
+  for (const char* verdict : {"not a client&#39;s", "not proven", "measured"}) {
+    EXPECT_TRUE(holds(page, verdict)) << verdict;
+  }
+  EXPECT_FALSE(holds(page, "has not finished"));
+  run["privacy"]["planned"] = true;
+  EXPECT_TRUE(holds(page_of({run}), "has not finished"));
+}
+
 TEST_F(ReportTest, OneRunIsShownWhole) {
   const std::string page = page_of({run_json()});
   EXPECT_EQ(unbalanced(page), "");

@@ -63,6 +63,19 @@ TEST_F(RunRecordTest, TheClientsClaimIsTheStrongestOverTheWholeTraining) {
   EXPECT_EQ(record->client_claim()->epsilon, 7.8205);  // not the 0.5 of one round
 }
 
+TEST_F(RunRecordTest, RefusedAndReleasedMayBeMissingInOlderRuns) {
+  const auto older = read(run_json());
+  ASSERT_TRUE(older);
+  EXPECT_EQ(older->rounds[0].refused, 0U);
+  EXPECT_EQ(older->rounds[0].released, 100U);
+  std::string line = metrics_line(1, "0.9", "0.1");
+  line.insert(1, "\"refused\":30,\"released\":0,");
+  const auto newer = read(run_json(), line);
+  ASSERT_TRUE(newer) << newer.error().message;
+  EXPECT_EQ(newer->rounds[0].refused, 30U);
+  EXPECT_EQ(newer->rounds[0].released, 0U);
+}
+
 TEST_F(RunRecordTest, NullEpsilonIsInfinite) {
   ordered_json run = run_json();
   run["privacy"]["claims"] = {{{"scope", "client, whole training"},
