@@ -77,18 +77,6 @@ Result<Training> training_of(const Arguments& arguments) {
   return training;
 }
 
-/// What the sampler's arithmetic costs, where the mechanism says that it costs anything.
-void count_coupling(std::vector<Bound>& bounds, double delta, double coupling) {
-  if (coupling == 0.0) return;
-  for (Bound& bound : bounds) {
-    if (!bound.valid() || !bound.upper) continue;
-    bound.delta = delta;
-    if (coupling_fits(delta, coupling, *bound.epsilon)) continue;
-    bound.epsilon.reset();
-    bound.reason = "the sampler's arithmetic costs more than delta in so many reports";
-  }
-}
-
 /// A last chunk that is shorter counts as a whole one, but not in the lower bound.
 Result<std::vector<Bound>> answer(const Training& training) {
   SOTTO_TRY(const Background chunk, chunk_of(training, training.split));
@@ -102,11 +90,7 @@ Result<std::vector<Bound>> answer(const Training& training) {
   question.chunks = full + (rest > 0 ? 1 : 0);
   question.count = question.chunks * training.rounds;
   if (training.background) question.mechanism = chunk;
-  const double coupling =
-      chunk.coupling * static_cast<double>(question.count) * static_cast<double>(question.clients);
-  question.delta = exact_delta(training.delta, coupling);
   std::vector<Bound> bounds = shuffle_bounds(question);
-  count_coupling(bounds, training.delta, coupling);
   if (rest == 0) return bounds;
   for (Bound& bound : bounds) {
     if (bound.upper || !bound.valid()) continue;

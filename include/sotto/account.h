@@ -72,7 +72,8 @@ class PrivacyLoss {
   std::optional<Side> backward_;  // where it differs from forward_
 };
 
-/// The loss of one report of the mechanism.
+/// The loss of one report of the mechanism. Of Gaussian noise: that of the exact law, to which the
+/// sampler's arithmetic adds Background::coupling.
 PrivacyLoss loss_of(const Mechanism& mechanism);
 
 /// An answer, by name. `epsilon` is missing where the bound does not apply; `reason` says why.

@@ -2,8 +2,10 @@
 // outside its validity, the reason why it is refused.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
+#include "account/coupling.h"
 #include "base/exact.h"
 #include "base/text.h"
 #include "sotto/account.h"
@@ -35,34 +37,74 @@ double best_renyi(double epsilon0, double count, double delta) {
 
 std::string number(double value) { return short_number(value); }
 
+/// What the question's sampler adds to delta, for all reports in all batches.
+double coupling_of(const ShuffleQuestion& question) {
+  return question.mechanism ? question.mechanism->coupling * static_cast<double>(question.count) *
+                                  static_cast<double>(question.clients)
+                            : 0.0;
+}
+
+/// Fills in what `epsilon_at` gives at the question's delta, no more than `local`: shuffling never
+/// makes it worse.
+void settle(Bound& bound, const ShuffleQuestion& question, double local,
+            const std::function<double(double delta)>& epsilon_at) {
+  const auto epsilon = coupled_epsilon(epsilon_at, question.delta, coupling_of(question));
+  if (!epsilon) {
+    bound.reason = "the sampler's arithmetic costs more than delta in so many reports";
+  } else if (!std::isfinite(std::min(*epsilon, local))) {
+    bound.reason = "no epsilon has this delta: tails of about 1e-18 a batch are cut off and count";
+  } else {
+    bound.epsilon = std::min(*epsilon, local);
+  }
+}
+
 /// A closed form for one batch, then sampling, then composition: half of delta is spent on the
 /// batches' own deltas, half on composing them.
 class ClosedForm {
  public:
-  explicit ClosedForm(const ShuffleQuestion& question)
-      : question_(question), sampling_(question.chunks == 1 ? question.sampling : 1.0) {}
+  ClosedForm(const ShuffleQuestion& question, double delta)
+      : question_(question),
+        delta_(delta),
+        sampling_(question.chunks == 1 ? question.sampling : 1.0) {}
 
   double batch_delta() const {
-    const double own = question_.count == 1
-                           ? question_.delta
-                           : question_.delta / (2.0 * static_cast<double>(question_.count));
+    const double own =
+        question_.count == 1 ? delta_ : delta_ / (2.0 * static_cast<double>(question_.count));
     return std::min(0.5, own / sampling_);
   }
   double composed(double batch_epsilon) const {
     // ln(1 + rate (e^epsilon - 1)): Balle, Barthe, Gaboardi 2018.
     const double sampled = up(std::log1p(sampling_ * std::expm1(up(batch_epsilon))));
     if (question_.count == 1) return sampled;
-    return optimal_epsilon(sampled, question_.count, question_.delta / 2.0);
+    return optimal_epsilon(sampled, question_.count, delta_ / 2.0);
   }
 
  private:
   const ShuffleQuestion& question_;
+  double delta_;
   double sampling_;  // of single batches; not used where several share one draw
 };
 
-Bound erlingsson(const ShuffleQuestion& question) {
-  const ClosedForm form(question);
-  const double delta = form.batch_delta();
+/// Without a shuffler the server sees who takes part, so sampling does not count.
+Bound unshuffled(const ShuffleQuestion& question) {
+  const double own = coupling_of(question) / static_cast<double>(question.clients);
+  Bound bound{"none",
+              {},
+              question.count == 1 && own == 0.0 ? 0.0 : question.delta,
+              "no amplification: composition of what the client sends",
+              kAnyMechanism,
+              {}};
+  const auto alone = [&](double delta) {
+    return question.count == 1 ? question.epsilon0
+                               : optimal_epsilon(question.epsilon0, question.count, delta);
+  };
+  bound.epsilon = coupled_epsilon(alone, question.delta, own);
+  if (!bound.epsilon) bound.reason = "the sampler's arithmetic costs more than delta";
+  return bound;
+}
+
+Bound erlingsson(const ShuffleQuestion& question, double local) {
+  const double least = ClosedForm(question, question.delta).batch_delta();
   Bound bound{"erlingsson",   {},
               question.delta, "Erlingsson et al. 2019: 12 epsilon0 sqrt(ln(1/delta) / n)",
               kShuffler,      {}};
@@ -70,19 +112,20 @@ Bound erlingsson(const ShuffleQuestion& question) {
     bound.reason = "epsilon0 = " + number(question.epsilon0) + " is above 1/2";
   } else if (question.clients < 1000) {
     bound.reason = with_commas(question.clients) + " clients are fewer than 1,000";
-  } else if (delta >= 0.01) {
-    bound.reason = "delta of a batch = " + number(delta) + " is not below 0.01";
+  } else if (least >= 0.01) {
+    bound.reason = "delta of a batch = " + number(least) + " is not below 0.01";
   } else {
-    bound.epsilon =
-        form.composed(12.0 * question.epsilon0 *
-                      std::sqrt(std::log(1.0 / delta) / static_cast<double>(question.clients)));
+    settle(bound, question, local, [&](double delta) {
+      const ClosedForm form(question, delta);
+      return form.composed(
+          12.0 * question.epsilon0 *
+          std::sqrt(std::log(1.0 / form.batch_delta()) / static_cast<double>(question.clients)));
+    });
   }
   return bound;
 }
 
-Bound closed_form(const ShuffleQuestion& question) {
-  const ClosedForm form(question);
-  const double delta = form.batch_delta();
+Bound closed_form(const ShuffleQuestion& question, double local) {
   const auto n = static_cast<double>(question.clients);
   Bound bound{"closed-form",
               {},
@@ -90,16 +133,22 @@ Bound closed_form(const ShuffleQuestion& question) {
               "Feldman, McMillan, Talwar 2021, Theorem 3.1 (equation 1 of Measuring-Privacy)",
               std::string(kShuffler) + "; an erratum restricts the class of randomizers",
               {}};
-  const double most = n / (8.0 * std::log(2.0 / delta)) - 1.0;
+  // With a sampler's part of delta taken off, half of it at most, the condition must hold too.
+  const double least = ClosedForm(question, question.delta).batch_delta() *
+                       (coupling_of(question) > 0.0 ? 0.5 : 1.0);
+  const double most = n / (8.0 * std::log(2.0 / least)) - 1.0;
   if (most <= 0.0 || question.epsilon0 > std::log(most)) {
     bound.reason = "epsilon0 = " + number(question.epsilon0) +
                    " is above ln(n / (8 ln(2/delta)) - 1)" +
                    (most > 1.0 ? " = " + number(std::log(most)) : ", which is not positive");
     return bound;
   }
-  const double grown = std::exp(question.epsilon0);
-  const double root = 4.0 * std::sqrt(2.0 * std::log(4.0 / delta)) / std::sqrt((grown + 1.0) * n);
-  bound.epsilon = form.composed(std::log1p(std::expm1(question.epsilon0) * (root + 4.0 / n)));
+  settle(bound, question, local, [&](double delta) {
+    const ClosedForm form(question, delta);
+    const double root = 4.0 * std::sqrt(2.0 * std::log(4.0 / form.batch_delta())) /
+                        std::sqrt((std::exp(question.epsilon0) + 1.0) * n);
+    return form.composed(std::log1p(std::expm1(question.epsilon0) * (root + 4.0 / n)));
+  });
   return bound;
 }
 
@@ -107,15 +156,10 @@ Bound numerical(const char* name, const char* theorem, std::string assumption,
                 const PrivacyLoss& batch, const ShuffleQuestion& question, double local) {
   Bound bound{name, {}, question.delta, theorem, std::move(assumption), {}};
   // A client that takes part is in all batches of the round: they are not sampled one by one.
-  const double epsilon = batch.times(question.chunks)
-                             .sampled(question.sampling)
-                             .times(question.count / question.chunks)
-                             .epsilon(question.delta);
-  if (std::isfinite(std::min(epsilon, local))) {
-    bound.epsilon = std::min(epsilon, local);  // shuffling never makes it worse
-  } else {
-    bound.reason = "no epsilon has this delta: tails of about 1e-18 a batch are cut off and count";
-  }
+  const PrivacyLoss loss = batch.times(question.chunks)
+                               .sampled(question.sampling)
+                               .times(question.count / question.chunks);
+  settle(bound, question, local, [&](double delta) { return loss.epsilon(delta); });
   return bound;
 }
 
@@ -167,18 +211,10 @@ std::vector<Bound> composition_bounds(double epsilon0, std::uint64_t count, doub
 
 std::vector<Bound> shuffle_bounds(const ShuffleQuestion& question) {
   std::vector<Bound> bounds;
-  // Without a shuffler the server sees who takes part, so sampling does not count here.
-  const double local = question.count == 1
-                           ? question.epsilon0
-                           : optimal_epsilon(question.epsilon0, question.count, question.delta);
-  bounds.push_back({"none",
-                    local,
-                    question.count == 1 ? 0.0 : question.delta,
-                    "no amplification: composition of what the client sends",
-                    kAnyMechanism,
-                    {}});
-  bounds.push_back(erlingsson(question));
-  bounds.push_back(closed_form(question));
+  bounds.push_back(unshuffled(question));
+  const double local = bounds.back().epsilon.value_or(std::numeric_limits<double>::infinity());
+  bounds.push_back(erlingsson(question, local));
+  bounds.push_back(closed_form(question, local));
   const auto add = [&](const char* name, const char* theorem, std::string assumption,
                        const PrivacyLoss& batch) {
     bounds.push_back(numerical(name, theorem, std::move(assumption), batch, question, local));
@@ -193,9 +229,12 @@ std::vector<Bound> shuffle_bounds(const ShuffleQuestion& question) {
         kShuffler, PrivacyLoss::shuffled(*question.mechanism, question.clients));
   }
   if (question.sampling >= 1.0) {
-    add("exact-binary", "binary randomized response, all others hold the same value: exact",
+    ShuffleQuestion of_law = question;  // binary randomized response has integers for a sampler
+    of_law.mechanism.reset();
+    bounds.push_back(numerical(
+        "exact-binary", "binary randomized response, all others hold the same value: exact",
         "a lower bound: what no bound for all mechanisms can be below",
-        PrivacyLoss::shuffled_binary(question.epsilon0, question.clients));
+        PrivacyLoss::shuffled_binary(question.epsilon0, question.clients), of_law, local));
     bounds.back().upper = false;
   }
   return bounds;

@@ -47,7 +47,6 @@ Json guarantee_json(const Guarantee& guarantee) {
   put(json, "unit_epsilon", guarantee.unit_epsilon);
   put(json, "claimed_epsilon", guarantee.claimed_epsilon);
   put(json, "gaussian_ratio", guarantee.gaussian_ratio);
-  put(json, "gaussian_slack", guarantee.gaussian_slack);
   return json;
 }
 

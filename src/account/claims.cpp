@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
+#include "account/coupling.h"
 #include "account/shuffled_claim.h"
 #include "base/exact.h"
 #include "base/text.h"
@@ -116,7 +118,16 @@ class ClaimTable {
                       " releases of epsilon " + short_number(unit) +
                       " (Kairouz, Oh, Viswanath 2015)";
     } else {
-      claim.epsilon = loss_of(mechanism_).times(reports).epsilon(exposure_.delta);
+      const PrivacyLoss loss = loss_of(mechanism_).times(reports);
+      // A delta that stands for arithmetic alone is inside the loss; Gaussian noise has both.
+      const double coupling =
+          guarantee_.gaussian_ratio > 0.0
+              ? exact::multiply_up(mechanism_.background(0, mechanism_.outputs()).coupling,
+                                   static_cast<double>(reports))
+              : 0.0;
+      claim.epsilon = coupled_epsilon([&](double delta) { return loss.epsilon(delta); },
+                                      exposure_.delta, coupling)
+                          .value_or(std::numeric_limits<double>::infinity());
       claim.theorem = "composition of " + counted(reports, "report") + " by their privacy loss";
     }
     if (!std::isfinite(claim.epsilon)) return std::nullopt;  // delta is below what reports cost

@@ -306,10 +306,7 @@ PrivacyLoss PrivacyLoss::gaussian(double ratio) {
 
 PrivacyLoss loss_of(const Mechanism& mechanism) {
   const Guarantee guarantee = mechanism.guarantee();
-  if (guarantee.gaussian_ratio > 0.0) {
-    return PrivacyLoss::gaussian(guarantee.gaussian_ratio)
-        .with(PrivacyLoss::approximate(0.0, guarantee.gaussian_slack));
-  }
+  if (guarantee.gaussian_ratio > 0.0) return PrivacyLoss::gaussian(guarantee.gaussian_ratio);
   if (guarantee.delta > 0.0) return PrivacyLoss::approximate(guarantee.epsilon, guarantee.delta);
   return PrivacyLoss::pure(guarantee.unit_epsilon).times(guarantee.units);
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "account/coupling.h"
 #include "base/exact.h"
 
 namespace sotto {
@@ -12,7 +13,6 @@ namespace {
 
 constexpr std::uint64_t kMantissas = 90'000;  // 10000 to 99999
 constexpr int kSmallestPower = -9;
-constexpr double kCouplingShare = 0x1p-20;
 
 /// Chunks of one round compose; the client is in all batches of a round or in none, so sampling
 /// comes after.
@@ -126,34 +126,24 @@ Result<std::optional<std::uint64_t>> first_change(
   return other;
 }
 
-double exact_delta(double delta, double coupling) {
-  return coupling > 0.0 ? delta * (1.0 - kCouplingShare) : delta;
-}
-
-bool coupling_fits(double delta, double coupling, double epsilon) {
-  // e^epsilon is a rounded number: far more than its error is allowed for.
-  return coupling == 0.0 ||
-         coupling * (1.0 + std::exp(epsilon)) <= delta * kCouplingShare * (1.0 - 1e-6);
-}
-
 Result<Bound> price(const Training& training) {
   SOTTO_TRY(const Background one, chunk_of(training, 1));
-  const auto reports = static_cast<double>(training.weights * training.rounds);
+  const std::uint64_t releases = training.weights * training.rounds;
+  const auto reports = static_cast<double>(releases);
   Bound bound;
   bound.name = "optimal";
   bound.delta = training.delta;
-  const double drift = one.coupling * reports;
-  const double local = optimal_epsilon(one.epsilon, training.weights * training.rounds,
-                                       exact_delta(training.delta, drift));
-  bound.epsilon =
-      coupling_fits(training.delta, drift, local) ? local : std::numeric_limits<double>::infinity();
+  const auto local = [&](double delta) { return optimal_epsilon(one.epsilon, releases, delta); };
+  bound.epsilon = coupled_epsilon(local, training.delta, one.coupling * reports)
+                      .value_or(std::numeric_limits<double>::infinity());
   if (!training.local && training.clients > 1) {
     SOTTO_TRY(const Background chunk, chunk_of(training, training.split));
+    SOTTO_TRY(const PrivacyLoss loss, shuffled_training(training));
     // No fewer reports than chunks, and a chunk's coupling is no less than a shorter one's.
     const double all = chunk.coupling * reports * static_cast<double>(training.clients);
-    SOTTO_TRY(const PrivacyLoss loss, shuffled_training(training));
-    const double epsilon = loss.epsilon(exact_delta(training.delta, all));
-    if (epsilon < *bound.epsilon && coupling_fits(training.delta, all, epsilon)) {
+    const auto epsilon =
+        coupled_epsilon([&](double delta) { return loss.epsilon(delta); }, training.delta, all);
+    if (epsilon && *epsilon < *bound.epsilon) {
       bound.name = chunk.floor > 0.0 ? "background" : "generic";
       bound.epsilon = epsilon;
     }

@@ -37,14 +37,6 @@ struct Training {
 /// What is known of `weights` weights that travel together.
 Result<Background> chunk_of(const Training& training, std::uint64_t weights);
 
-/// A sampler in floating point leaves its exact law with probability Background::coupling a report.
-/// With S the chance that any report that is seen does, what holds for the exact law with
-/// (epsilon, delta) holds for the sampler with (epsilon, delta + S (1 + e^epsilon)). A millionth of
-/// delta is kept for it: exact_delta() is the rest, and coupling_fits() says whether that was
-/// enough.
-double exact_delta(double delta, double coupling);
-bool coupling_fits(double delta, double coupling, double epsilon);
-
 /// The least epsilon of a client over the whole training. `name` is "optimal" where composition
 /// alone gives it, else "generic" or "background". Infinite where the sampler's arithmetic costs
 /// more than delta.

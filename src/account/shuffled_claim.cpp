@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "account/chunks.h"
+#include "account/coupling.h"
 #include "base/exact.h"
 #include "base/text.h"
 #include "sotto/account.h"
@@ -67,7 +68,7 @@ PrivacyLoss loss_of_batches(const std::vector<ChunkKind>& kinds,
   return all;
 }
 
-/// S of the heading: the chance that any report of the batches left its exact law.
+/// The chance that any report of the batches left its exact law.
 double coupling_of(const std::vector<ChunkKind>& kinds, const std::vector<Batches>& batches) {
   double sum = 0.0;
   for (const ChunkKind& kind : kinds) {
@@ -81,29 +82,15 @@ double coupling_of(const std::vector<ChunkKind>& kinds, const std::vector<Batche
   return sum;
 }
 
-/// The least epsilon with loss.delta(epsilon) + coupling (1 + e^epsilon) <= delta, among those where
-/// the second term may take 2^-20, 2^-19, ... 1/2 of delta. What is left for the first one falls
-/// from step to step and epsilon grows, so the first step where the second term fits is the best.
 ShuffledEpsilon epsilon_at(const PrivacyLoss& loss, double delta, double coupling) {
   ShuffledEpsilon answer;
   answer.coupling = coupling;
-  if (coupling == 0.0) {
-    answer.epsilon = loss.epsilon(delta);
-    return answer;
+  answer.epsilon =
+      coupled_epsilon([&](double part) { return loss.epsilon(part); }, delta, coupling);
+  if (!answer.epsilon) {
+    answer.reason = "the sampler's arithmetic alone would cost more than delta " +
+                    short_number(delta) + " in these batches";
   }
-  constexpr int kSteps = 20;
-  for (int step = kSteps; step > 0; --step) {
-    const double share = std::ldexp(delta, -step);
-    if (2.0 * coupling > share) continue;  // e^epsilon is at least 1
-    const double epsilon = loss.epsilon(std::nextafter(delta - share, 0.0));
-    // e^epsilon is a rounded number: far more than its error is allowed for.
-    const double cost = coupling * (1.0 + std::exp(epsilon)) * (1.0 + 0x1p-40);
-    if (!(cost <= share)) continue;
-    answer.epsilon = epsilon;
-    return answer;
-  }
-  answer.reason = "the sampler's arithmetic alone would cost more than delta " +
-                  short_number(delta) + " in these batches";
   return answer;
 }
 

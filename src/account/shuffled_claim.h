@@ -3,10 +3,6 @@
 // A round shows the server, for each chunk of the report, the batch of all clients' chunks in an
 // order that tells nothing. Chunks are drawn independently and shuffled independently, so their
 // losses compose; so do rounds, whatever the server chooses in between.
-//
-// A sampler in floating point follows its exact law except with probability tau for a report
-// (Background::coupling). With S = tau times all reports of the batches, what holds for the exact
-// laws with (epsilon, delta) holds for the sampler with (epsilon, delta + S (1 + e^epsilon)).
 #pragma once
 
 #include <optional>

@@ -60,12 +60,11 @@ double coupling_of(double dimension, double norm_in_sigma) {
 
 class Gaussian final : public VectorMechanism {
  public:
-  /// `ratio` is not below sensitivity / sigma; `slack` is what the arithmetic takes of delta.
-  Gaussian(Domain domain, const Parameters& parameters, double sigma, double ratio, double slack)
+  /// `ratio` is not below sensitivity / sigma.
+  Gaussian(Domain domain, const Parameters& parameters, double sigma, double ratio)
       : VectorMechanism("gaussian.v1", std::move(domain), parameters),
         sigma_(sigma),
-        ratio_(ratio),
-        slack_(slack) {
+        ratio_(ratio) {
     set_lattice(static_cast<Symbol>(std::ceil(kPerSigma * (kReach + 1.001 * norm() / sigma_))),
                 sigma_ / kPerSigma);
     const double epsilon = get(parameters, "epsilon");
@@ -76,7 +75,6 @@ class Gaussian final : public VectorMechanism {
   Guarantee guarantee() const override {
     Guarantee all = VectorMechanism::guarantee();
     all.gaussian_ratio = ratio_;
-    all.gaussian_slack = slack_;
     return all;
   }
 
@@ -138,7 +136,6 @@ class Gaussian final : public VectorMechanism {
 
   double sigma_;
   double ratio_;
-  double slack_;
 };
 
 constexpr ParameterInfo kParameters[] = {kEpsilon,
@@ -170,7 +167,7 @@ Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& paramet
   // 2^-30 covers that and the roundings here, so `ratio` is above the true sensitivity / sigma.
   const double ratio = std::min(largest_ratio(epsilon, delta - slack), most_ratio);
   const double sigma = 2.0 * norm * (1.0 + 0x1p-30) / ratio;
-  return std::make_unique<Gaussian>(std::move(domain), parameters, sigma, ratio, slack);
+  return std::make_unique<Gaussian>(std::move(domain), parameters, sigma, ratio);
 }
 
 }  // namespace
