@@ -9,7 +9,8 @@
 #include <functional>
 #include <random>
 
-#include "account/ledger_entry.h"
+#include "account/ledger_book.h"
+#include "account/ledger_head.h"
 #include "base/file.h"
 #include "base/sha256.h"
 #include "ledger_fixture.h"
@@ -269,6 +270,52 @@ TEST_F(DamageTest, AFileThatMayNotBeWrittenIsAnError) {
   fs::permissions(folder_.path(), fs::perms::owner_read | fs::perms::owner_exec);
   EXPECT_TRUE(verify_ledger(file()));
   fs::permissions(folder_.path(), fs::perms::owner_all);
+}
+
+// SQLite's list of free pages is no part of any entry, but the next entry is written where it says.
+TEST_F(DamageTest, DamageBesideTheEntriesIsFound) {
+  fill();
+  auto bytes = read_file(file()).value();
+  bytes[39] ^= std::byte{2};  // how many free pages there are
+  folder_.write("ledger.db", bytes);
+  EXPECT_TRUE(read_ledger(file()));
+  expect_found({"changed or damaged"});
+}
+
+// What a forger with correct hashes might enter, and no ledger would.
+TEST(Book, EntriesThatCannotBeAreRefused) {
+  const std::string hash(64, 'a');
+  const std::vector<std::string> sound = {"limits\ta\tb\t1\t1\t0\t9",
+                                          "charge\ta\tb\tt\t1\tm\t1\t0\t1\t1",
+                                          "bind\t2\t" + hash + "\t3", "delivered\t2"};
+  const auto apply = [](Book& book, const std::string& text) {
+    return book.apply(decode(text).value(), text);
+  };
+  Book book;
+  EXPECT_FALSE(apply(book, sound[1]));  // no account
+  ASSERT_TRUE(apply(book, sound[0]));
+  EXPECT_FALSE(apply(book, sound[2]));  // no charge
+  EXPECT_FALSE(apply(book, sound[3]));
+  ASSERT_TRUE(apply(book, sound[1]));
+  EXPECT_FALSE(apply(book, sound[1]));  // a round that is charged twice
+  EXPECT_FALSE(apply(book, "bind\t1\t" + hash + "\t3"));
+  EXPECT_FALSE(apply(book, sound[3]));  // delivered, but not bound
+  ASSERT_TRUE(apply(book, sound[2]));
+  EXPECT_FALSE(apply(book, sound[2]));  // bound twice
+  ASSERT_TRUE(apply(book, sound[3]));
+  EXPECT_FALSE(apply(book, sound[3]));
+  EXPECT_EQ(book.head().entries, 4U);
+  EXPECT_EQ(book.accounts()[0].spending.spent().rounds, 1U);
+}
+
+TEST_F(LedgerTest, TheHeadFileNeverGoesBack) {
+  const std::string hash(64, 'a'), other(64, 'b');
+  ASSERT_TRUE(write_head_file(file(), {5, hash}));
+  ASSERT_TRUE(write_head_file(file(), {3, other}));
+  EXPECT_EQ(read_head_file(file()).value()->hash, hash);
+  ASSERT_TRUE(write_head_file(file(), {6, other}));
+  EXPECT_EQ(read_head_file(file()).value()->entries, 6U);
+  EXPECT_EQ(TemporaryFolder::entries(folder_.path()), 1);
 }
 
 TEST(LedgerEntry, OnlyItsOwnSpellingIsRead) {

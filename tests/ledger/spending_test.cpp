@@ -120,6 +120,10 @@ TEST(Spending, UnitsOfAReportComposeInTheSecondFilter) {
   const Cost in_units{4.0, 0.0, 0.04, 100};
   EXPECT_EQ(allowed(with_limits(limits), whole), 2U);
   EXPECT_GT(allowed(with_limits(limits), in_units), 10U);
+  Spending one = with_limits(limits);
+  one.add(in_units);
+  const double unit = renyi_of_pure(0.04, limits.renyi_order());
+  EXPECT_NEAR(one.spent().renyi_sum, 100.0 * unit, 1e-9);
   // Unknown units never cost more than the epsilon, and never less.
   EXPECT_EQ(allowed(with_limits(limits), {4.0, 0.0, kInfinite, 100}), 2U);
   // A report whose units promise more than its epsilon costs its epsilon.
