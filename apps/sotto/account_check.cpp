@@ -57,7 +57,11 @@ void print_text(const CheckedCertificate& checked, const std::string& file) {
   Table table({"checked", "", "what"});
   for (const CertificateFinding& finding : checked.findings) {
     const bool compared = finding.what != "signer" || checked.signer_known;
-    table.add({finding.what, !finding.holds ? "WRONG" : compared ? "holds" : "-", finding.detail});
+    table.add({finding.what,
+               !finding.holds ? "WRONG"
+               : compared     ? "holds"
+                              : "-",
+               finding.holds ? finding.detail : "see below"});
   }
   fmt::print("{}\n", table.text());
   if (!checked.holds()) return;

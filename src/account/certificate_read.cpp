@@ -16,6 +16,8 @@ constexpr std::uint64_t kMostTensors = 10'000;
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMostClients = 1'000'000'000;
 constexpr std::uint64_t kMostRounds = std::uint64_t{1} << 32;  // RoundId has 32 bits
+/// Weights times rounds: as much as composes in a few seconds.
+constexpr std::uint64_t kMostReleases = std::uint64_t{1} << 44;
 
 tl::unexpected<Error> wrong(const std::string& key, const std::string& demanded) {
   return fail(ErrorKind::kCorrupt, "not a certificate: '" + key + "' must be " + demanded);
@@ -155,6 +157,10 @@ Result<CertificateContent> certificate_content(const nlohmann::json& body) {
   SOTTO_TRY(content.parameters, parameters_of(*mechanism));
   SOTTO_TRY(content.domain, domain_of(*mechanism));
   SOTTO_TRY(content.exposure, exposure_of(body));
+  const std::uint64_t weights = content.domain.layout->size();
+  if (weights > 0 && content.exposure.rounds > kMostReleases / weights) {
+    return wrong("rounds", "at most 2^44 divided by the number of weights");
+  }
   SOTTO_TRY(const Json* const ledger, field(body, "ledger"));
   if (!ledger->is_null()) {
     constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();

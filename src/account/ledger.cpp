@@ -30,7 +30,7 @@ std::string similar_account(const Book& book, const std::string& client,
     if (names.size() == kMostCompared) break;
     if (account.dataset == dataset) names.push_back(account.client);
   }
-  const std::string hint = did_you_mean(client, names);
+  std::string hint = did_you_mean(client, names);
   if (!hint.empty()) return hint;
   names.clear();
   for (const Book::Account& account : book.accounts()) {

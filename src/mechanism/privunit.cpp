@@ -192,6 +192,19 @@ class PrivUnit final : public VectorMechanism {
            cap_.q <= whole() / 2;
   }
 
+  /// Relative to the uniform law the density is p / q in the cap and (1 - p) / (1 - q) outside, or
+  /// a mixture of both; rounding to the lattice takes means of it.
+  Background background(std::size_t first, std::size_t count) const override {
+    const exact::Rational outside(whole() - cap_.p, whole() - cap_.q);
+    const double floor = first == 0 && count == outputs() ? exact::round_down(outside) : 0.0;
+    return {exact_epsilon(), floor, coupling_};
+  }
+  std::vector<Constant> constants() const override {
+    return {integer_constant("p", cap_.p), integer_constant("q", cap_.q),
+            integer_constant("dimension", dimension()),
+            integer_constant("largest symbol", largest_symbol()), real_constant("step", step())};
+  }
+
  private:
   double exact_epsilon() const {
     return exact::log_ratio_up(cap_.p * (whole() - cap_.q), cap_.q * (whole() - cap_.p));
@@ -334,20 +347,6 @@ class PrivUnit final : public VectorMechanism {
   std::uint64_t p_ = 0;
   double q_share_ = 0.5;
   double rest_share_ = 0.5;
-
- public:
-  /// Relative to the uniform law the density is p / q in the cap and (1 - p) / (1 - q) outside, or
-  /// a mixture of both; rounding to the lattice takes means of it.
-  Background background(std::size_t first, std::size_t count) const override {
-    const exact::Rational outside(whole() - cap_.p, whole() - cap_.q);
-    const double floor = first == 0 && count == outputs() ? exact::round_down(outside) : 0.0;
-    return {exact_epsilon(), floor, coupling_};
-  }
-  std::vector<Constant> constants() const override {
-    return {integer_constant("p", cap_.p), integer_constant("q", cap_.q),
-            integer_constant("dimension", dimension()),
-            integer_constant("largest symbol", largest_symbol()), real_constant("step", step())};
-  }
 };
 
 constexpr ParameterInfo kParameters[] = {kEpsilon, kNorm};

@@ -105,6 +105,10 @@ TEST(Hostile, SizesThatNothingHas) {
   for (int i = 0; i < 10'000; ++i) other["mechanism"]["domain"]["tensors"].push_back(tensor);
   expect_refused(forged(other), "'tensors' must be");
   other = certificate;
+  other["exposure"]["rounds"] = std::uint64_t{1} << 31;
+  other["mechanism"]["domain"]["tensors"][0]["shape"] = {1 << 30};
+  expect_refused(forged(other), "'rounds' must be at most 2^44");
+  other = certificate;
   other["exposure"]["batches"] = {{{"clients", std::uint64_t{1} << 40}, {"rounds", 1}}};
   expect_refused(forged(other), "'clients' must be");
 }

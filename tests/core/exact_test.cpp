@@ -79,5 +79,31 @@ TEST(Exact, SumsAndProductsRoundOutward) {
   }
 }
 
+TEST(Exact, DownwardIsNeverAboveAndClose) {
+  for (const double b : {0.3, 0.999999, 1.0 - 0x1p-53, 2.0 / 3.0}) {
+    for (const std::uint64_t count : {1, 2, 3, 17, 60}) {
+      Rational power = 1;
+      for (std::uint64_t i = 0; i < count; ++i) power *= rational(b);
+      const double down = power_down(b, count);
+      EXPECT_LE(rational(down), power) << b << ' ' << count;
+      const double up = std::nextafter(std::nextafter(down, 1.0), 1.0);
+      if (down > 1e-300) {
+        EXPECT_GT(rational(up), power) << b << ' ' << count;
+      }
+      EXPECT_LE(round_down(power), std::nextafter(down, 1.0));
+      EXPECT_LE(rational(round_down(power)), power);
+    }
+  }
+  EXPECT_EQ(power_down(1.0, 1'000'000), 1.0);
+  EXPECT_EQ(power_down(0.5, 0), 1.0);
+  EXPECT_EQ(power_down(0.0, 3), 0.0);
+  EXPECT_EQ(power_down(0.01, std::uint64_t{1} << 40), 0.0);
+  EXPECT_EQ(round_down(Rational(1, 4)), 0.25);
+  const double third = round_down(Rational(1, 3));
+  EXPECT_LT(rational(third), Rational(1, 3));
+  EXPECT_GT(rational(std::nextafter(third, 1.0)), Rational(1, 3));
+  EXPECT_LE(rational(multiply_down(0.1, 0.3)), rational(0.1) * rational(0.3));
+}
+
 }  // namespace
 }  // namespace sotto::exact

@@ -4,12 +4,15 @@
 //
 // Each round: charge, read the data, perturb, bind, send, note the delivery. Sending is a line
 // "ROUND HASH" that is appended to the outbox and synced. --die-at kills the process when it
-// reaches the step for the COUNT-th time: a step of the round by its name, or "write", "sync",
-// "truncate", "delete", "shared": what SQLite asks of the system. --fault breaks one rule, so that
-// the test of this program can show that it would notice.
+// reaches the step for the COUNT-th time: a step of the round by its name, "locked",
+// "head-written", "rename", "renamed": the steps of the head file, or "write", "half-write",
+// "sync", "truncate", "delete", "shared": what SQLite asks of the system. --fault breaks one rule,
+// so that the test of this program can show that it would notice.
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -28,7 +31,7 @@ namespace {
 std::string g_die_at;
 int g_die_count = 0;
 
-void step(const char* name) {
+void step(std::string_view name) {
   if (g_die_at == name && --g_die_count == 0) ::kill(::getpid(), SIGKILL);
 }
 
@@ -171,6 +174,24 @@ Result<void> run(const char* file, const char* outbox, RoundId rounds, const std
 
 }  // namespace
 }  // namespace sotto
+
+// What the head file is written with: the program's own definitions go before the library's.
+extern "C" int rename(const char* from, const char* to) noexcept {
+  sotto::step("rename");
+  const int code = ::renameat(AT_FDCWD, from, AT_FDCWD, to);
+  sotto::step("renamed");
+  return code;
+}
+extern "C" int flock(int fd, int operation) noexcept {
+  const auto code = ::syscall(SYS_flock, fd, operation);
+  sotto::step("locked");
+  return static_cast<int>(code);
+}
+extern "C" ssize_t pwrite(int fd, const void* data, size_t size, off_t at) {
+  const auto written = ::syscall(SYS_pwrite64, fd, data, size, at);
+  sotto::step("head-written");
+  return written;
+}
 
 int main(int argc, char** argv) {
   std::string fault;
