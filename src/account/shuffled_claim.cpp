@@ -81,9 +81,10 @@ double coupling_of(const std::vector<ChunkKind>& kinds, const std::vector<Batche
   return sum;
 }
 
-/// The least epsilon with loss.delta(epsilon) + coupling (1 + e^epsilon) <= delta, among those where
-/// the second term may take 2^-20, 2^-19, ... 1/2 of delta. What is left for the first one falls
-/// from step to step and epsilon grows, so the first step where the second term fits is the best.
+/// The least epsilon with loss.delta(epsilon) + coupling (1 + e^epsilon) <= delta, among those
+/// where the second term may take 2^-20, 2^-19, ... 1/2 of delta. What is left for the first one
+/// falls from step to step and epsilon grows, so the first step where the second term fits is the
+/// best.
 ShuffledEpsilon epsilon_at(const PrivacyLoss& loss, double delta, double coupling) {
   ShuffledEpsilon answer;
   answer.coupling = coupling;
