@@ -121,8 +121,8 @@ KeyBinding list(std::string key, Get get, std::string valid, std::function<bool(
 
 /// One number for all clients or a list that they take turns with; missing where no limit is set.
 template <class Get>
-KeyBinding limits(std::string key, Get get, std::string valid, std::function<bool(double)> accepts,
-                  std::string meaning) {
+KeyBinding limits(std::string key, Get get, const std::string& valid,
+                  const std::function<bool(double)>& accepts, std::string meaning) {
   const auto read = [get, accepts](const toml::node& node, Recipe& recipe) {
     std::vector<double> values;
     const auto add = [&](const toml::node& item) {
