@@ -62,11 +62,10 @@ Result<void> write_plot(const PrivacyPlan& plan, const std::string& file) {
     exposure.batches = {{plan.clients_per_round, rounds}};
     for (const Claim& claim : claims_of(*plan.mechanism, exposure)) {
       if (!promises_client(claim.scope)) continue;
-      std::string name = claim.scope;
-      if (!name.ends_with("shuffler")) {
-        name += claim.delta == 0.0 ? ", summed"
-                                   : fmt::format(", composed at delta {}", number_up(claim.delta));
-      }
+      const std::string at_delta = " at delta " + number_up(exposure.delta);
+      const std::string name = claim.scope.ends_with("shuffler") ? "after the shuffler" + at_delta
+                               : claim.delta == exposure.delta   ? "composed" + at_delta
+                                                                 : "summed";
       if (!std::isfinite(claim.epsilon)) continue;
       const auto [place, fresh] = places.try_emplace(name, chart.series.size());
       if (fresh) chart.series.push_back({name, {}});

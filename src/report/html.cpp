@@ -159,8 +159,8 @@ std::string render_report(const std::vector<RunRecord>& runs, const std::string&
   if (!runs.empty()) page += summary(runs, labels) + charts(runs, labels);
   for (std::size_t i = 0; i < runs.size(); ++i) page += run_section(runs[i], labels[i], i);
   page += "<footer>Written by sotto " SOTTO_VERSION
-          ". Epsilon is that of local differential privacy, for one client over the whole "
-          "training; smaller is more private.</footer>\n</main>\n</body>\n</html>\n";
+          ". Epsilon is one client's over the whole training, under the assumptions that stand "
+          "with its claim; smaller is more private.</footer>\n</main>\n</body>\n</html>\n";
   return page;
 }
 

@@ -22,7 +22,7 @@ struct RecordedRound {
   std::uint64_t clients = 0;
   std::uint64_t refused = 0;  // clients without budget
   std::uint64_t reports = 0;
-  std::uint64_t released = 0;  // reports that the server was given
+  std::uint64_t released = 0;      // reports that the server was given
   std::optional<double> accuracy;  // unset in rounds that were not evaluated
   std::optional<double> loss;
   double round_seconds = 0.0;
