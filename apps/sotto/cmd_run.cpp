@@ -56,8 +56,9 @@ void print_summary(const RunResult& result, const std::filesystem::path& out) {
   if (!keeps_ledgers()) {
     fmt::print("no ledger was kept: this program was built without one (SOTTO_LEDGER=ON)\n");
   }
-  fmt::print("files in {}: run.json, metrics.jsonl, model.pt, checkpoint.sotto, certificate.json\n",
-             out.string());
+  fmt::print(
+      "files in {}: run.json, metrics.jsonl, model.pt, checkpoint.sotto, certificate.json{}\n",
+      out.string(), std::filesystem::exists(out / "ledger.sqlite") ? ", ledger.sqlite" : "");
   fmt::print("see them with: sotto report {}\n", out.string());
 }
 

@@ -87,19 +87,22 @@ class ClosedForm {
 
 /// Without a shuffler the server sees who takes part, so sampling does not count.
 Bound unshuffled(const ShuffleQuestion& question) {
-  const double own = coupling_of(question) / static_cast<double>(question.clients);
+  const double tau = question.mechanism ? question.mechanism->coupling : 0.0;
+  const bool pure = question.count == 1 && tau == 0.0;
   Bound bound{"none",
               {},
-              question.count == 1 && own == 0.0 ? 0.0 : question.delta,
+              pure ? 0.0 : question.delta,
               "no amplification: composition of what the client sends",
               kAnyMechanism,
               {}};
-  const auto alone = [&](double delta) {
-    return question.count == 1 ? question.epsilon0
-                               : optimal_epsilon(question.epsilon0, question.count, delta);
-  };
-  bound.epsilon = coupled_epsilon(alone, question.delta, own);
-  if (!bound.epsilon) bound.reason = "the sampler's arithmetic costs more than delta";
+  const double epsilon =
+      pure ? question.epsilon0
+           : composed_epsilon(question.epsilon0, tau, question.count, question.delta);
+  if (std::isfinite(epsilon)) {
+    bound.epsilon = epsilon;
+  } else {
+    bound.reason = "no finite epsilon has this delta";
+  }
   return bound;
 }
 

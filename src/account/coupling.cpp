@@ -1,6 +1,9 @@
 #include "account/coupling.h"
 
+#include <algorithm>
 #include <cmath>
+
+#include "sotto/account.h"
 
 namespace sotto {
 
@@ -18,6 +21,12 @@ std::optional<double> coupled_epsilon(const std::function<double(double delta)>&
     if (coupling * (1.0 + std::exp(epsilon)) * (1.0 + 0x1p-40) <= share) return epsilon;
   }
   return std::nullopt;
+}
+
+double composed_epsilon(double epsilon0, double tau, std::uint64_t count, double delta) {
+  if (tau == 0.0) return optimal_epsilon(epsilon0, count, delta);
+  const double own = std::min(1.0, tau * (1.0 + std::exp(epsilon0)) * (1.0 + 0x1p-40));
+  return PrivacyLoss::approximate(epsilon0, own).times(count).epsilon(delta);
 }
 
 }  // namespace sotto

@@ -133,9 +133,7 @@ Result<Bound> price(const Training& training) {
   Bound bound;
   bound.name = "optimal";
   bound.delta = training.delta;
-  const auto local = [&](double delta) { return optimal_epsilon(one.epsilon, releases, delta); };
-  bound.epsilon = coupled_epsilon(local, training.delta, one.coupling * reports)
-                      .value_or(std::numeric_limits<double>::infinity());
+  bound.epsilon = composed_epsilon(one.epsilon, one.coupling, releases, training.delta);
   if (!training.local && training.clients > 1) {
     SOTTO_TRY(const Background chunk, chunk_of(training, training.split));
     SOTTO_TRY(const PrivacyLoss loss, shuffled_training(training));

@@ -154,11 +154,15 @@ TEST(Price, CountsTheSamplersArithmetic) {
   const double exact = with(0.0);
   EXPECT_GT(with(1e-20), exact);
   EXPECT_LT(with(1e-20), exact * 1.001);
-  // 10,000 reports: at 1e-16 a report nothing is left of a millionth of 1e-6.
-  EXPECT_EQ(with(1e-16), std::numeric_limits<double>::infinity());
-  training.local = true;  // ten reports, but e^epsilon of them together
-  EXPECT_LT(with(1e-20), 10.0);
-  EXPECT_EQ(with(1e-14), std::numeric_limits<double>::infinity());
+  // 10,000 reports: at 1e-16 a report they cost a little of delta; at 1e-9 more than there is, and
+  // composition alone is left.
+  EXPECT_GT(with(1e-16), exact);
+  EXPECT_LT(with(1e-16), exact * 1.01);
+  EXPECT_GT(with(1e-9), 3.0 * exact);
+  training.local = true;  // ten reports, each with its own part of delta
+  EXPECT_LT(with(1e-14), 10.0);
+  EXPECT_GT(with(1e-14), with(0.0) * (1.0 - 1e-3));
+  EXPECT_EQ(with(1e-6), std::numeric_limits<double>::infinity());
 }
 
 /// The answer meets the target, the next value misses it, by prices asked for anew.
