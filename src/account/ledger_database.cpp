@@ -113,6 +113,10 @@ Result<std::unique_ptr<Database>> Database::open(const std::filesystem::path& fi
     if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), code);
     const int opened = database->open_as(file.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     if (opened != SQLITE_OK) return tl::unexpected<Error>(database->error(opened));
+    // SQLite takes what it gets, which may be less than was asked for.
+    if (sqlite3_db_readonly(database->handle_.get(), "main") != 0) {
+      return fail(ErrorKind::kIo, file.string() + ": the ledger may not be written");
+    }
     return database;
   }
   if (!std::filesystem::exists(status)) {
