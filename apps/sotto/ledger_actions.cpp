@@ -157,7 +157,7 @@ Result<int> ledger_verify(const LedgerVerifyOptions& options) {
     return report ? 0 : 1;
   }
   fmt::print(
-      "sound: {} entries of {} accounts, every hash, sum and report as it was entered{}\n"
+      "sound: entries: {}, accounts: {}; every hash, sum and report is as it was entered{}\n"
       "head {}\n",
       with_commas(report->head.entries), with_commas(report->accounts.size()),
       anchor ? fmt::format("; it contains entry {}", with_commas(anchor->entries)) : "",

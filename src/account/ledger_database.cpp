@@ -26,6 +26,8 @@ std::string immutable_name(const std::string& file) {
   return name + "?immutable=1";
 }
 
+bool no_room_for_locks(int code) { return code == SQLITE_CANTOPEN || code == SQLITE_READONLY; }
+
 }  // namespace
 
 Statement& Statement::start() {
@@ -113,6 +115,10 @@ Result<std::unique_ptr<Database>> Database::open(const std::filesystem::path& fi
     if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), code);
     const int opened = database->open_as(file.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     if (opened != SQLITE_OK) return tl::unexpected<Error>(database->error(opened));
+    // SQLite takes what it gets, which may be less than was asked for.
+    if (sqlite3_db_readonly(database->handle_.get(), "main") != 0) {
+      return fail(ErrorKind::kIo, file.string() + ": the ledger may not be written");
+    }
     return database;
   }
   if (!std::filesystem::exists(status)) {
@@ -131,7 +137,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::filesystem::path& fi
     opened = database->open_as(file.string(), SQLITE_OPEN_READONLY);
     // Where the folder takes no lock files, nobody writes either, unless a journal is left.
     if (opened == SQLITE_OK && !journal && !database->number("PRAGMA schema_version") &&
-        (sqlite3_errcode(database->handle_.get()) & 0xFF) == SQLITE_CANTOPEN) {
+        no_room_for_locks(sqlite3_errcode(database->handle_.get()) & 0xFF)) {
       opened =
           database->open_as(immutable_name(file.string()), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
     }

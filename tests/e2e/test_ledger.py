@@ -61,7 +61,7 @@ class Ledger(SottoTest):
         old = self.file.read_bytes()
         early = self.json("ledger", "show", self.file)["head"]
         self.limit("alice", "--epsilon", "9")
-        self.assertIn("sound: 2 entries", self.ok("ledger", "verify", self.file))
+        self.assertIn("sound: entries: 2", self.ok("ledger", "verify", self.file))
         self.assertIn("sound", self.ok("ledger", "verify", self.file, "--head", early))
         found = self.json("ledger", "verify", self.file)
         self.assertEqual((found["sound"], found["entries"], found["reason"]), (True, 2, None))

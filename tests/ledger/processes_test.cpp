@@ -126,6 +126,11 @@ TEST_F(LedgerTest, AFullDiskRefusesAndLaterItGoesOn) {
   if (::mount("none", disk.c_str(), "tmpfs", 0, "size=600k") != 0) {
     GTEST_SKIP() << "a disk of its own needs the superuser; see AFileThatCannotGrow for the rest";
   }
+  struct Unmount {
+    const fs::path& disk;
+    ~Unmount() { ::umount2(disk.c_str(), MNT_DETACH); }
+  };
+  const Unmount at_the_end{disk};
   const fs::path ledger_file = disk / "ledger.db";
   {
     auto ledger = open_ledger(ledger_file);
@@ -135,7 +140,6 @@ TEST_F(LedgerTest, AFullDiskRefusesAndLaterItGoesOn) {
     expect_to_survive(**ledger, ledger_file,
                       [&] { ::mount("none", disk.c_str(), "tmpfs", MS_REMOUNT, "size=8m"); });
   }
-  ::umount2(disk.c_str(), MNT_DETACH);
 }
 
 TEST_F(LedgerTest, AFileThatCannotGrowRefusesAndLaterItGoesOn) {
