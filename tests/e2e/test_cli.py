@@ -4,15 +4,17 @@ import subprocess
 
 from sotto_program import EMBEDDED, PROGRAM, SottoTest, sotto
 
-COMMANDS = ["demo", "run", "report", "data", "models", "mechanisms", "verify", "perturb",
-            "bench"]
+COMMANDS = ["demo", "run", "report", "data", "models", "mechanisms", "verify", "tune", "perturb",
+            "account", "ledger", "bench"]
 
 
 class Help(SottoTest):
     def test_every_command_has_help_with_examples(self):
         for words in [[c] for c in COMMANDS] + [
             ["data", "list"], ["data", "check"], ["data", "show"], ["data", "fetch"],
-            ["bench", "train"], ["bench", "mechanisms"],
+            ["account", "compose"], ["account", "shuffle"], ["account", "plan"],
+            ["account", "check"], ["ledger", "show"], ["ledger", "export"], ["ledger", "verify"],
+            ["ledger", "limit"], ["tune", "srr"], ["bench", "train"], ["bench", "mechanisms"],
         ]:
             text = self.ok(*words, "--help")
             self.assertIn("Example", text, words)
