@@ -45,6 +45,7 @@ PrivacyLoss::Side LossBuilder::finish(double error) && {
   const auto first = std::find_if(chances.begin(), chances.end(), used);
   side_.first += first - chances.begin();
   chances.erase(chances.begin(), first);
+  if (chances.empty()) chances.push_back(0.0);  // all of it is infinite
   side_.slack = error + kFunction;
   return std::move(side_);
 }

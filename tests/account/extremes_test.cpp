@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "sotto/account.h"
 
@@ -72,6 +73,13 @@ TEST(Extremes, NobodyHidesBehindAHugeEpsilon) {
     const double found = PrivacyLoss::shuffled({epsilon, 0.0, 0.0}, 1000).epsilon(1e-6);
     EXPECT_NEAR(found, epsilon, 2e-6);
   }
+}
+
+TEST(Extremes, AReportThatAlwaysLeaksComposes) {
+  const PrivacyLoss certain = PrivacyLoss::approximate(1.0, 1.0);
+  EXPECT_EQ(certain.delta(1e9), 1.0);
+  EXPECT_EQ(certain.times(100).epsilon(1e-6), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(certain.with(PrivacyLoss::pure(1.0)).delta(10.0), 1.0);
 }
 
 }  // namespace
