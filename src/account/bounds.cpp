@@ -4,7 +4,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <stdexcept>
 
+#include "account/bound_words.h"
 #include "account/coupling.h"
 #include "base/exact.h"
 #include "base/text.h"
@@ -13,9 +15,43 @@
 namespace sotto {
 namespace {
 
-constexpr const char* kAnyMechanism = "each release is epsilon0-LDP, also if chosen after the last";
-constexpr const char* kShuffler =
-    "the order tells nothing about the senders; the adversary knows the data of all others";
+#define SOTTO_SHUFFLER \
+  "the order tells nothing about the senders; the adversary knows the data of all others"
+
+constexpr std::string_view kAnyMechanism =
+    "each release is epsilon0-LDP, also if chosen after the last";
+constexpr std::string_view kShuffler = SOTTO_SHUFFLER;
+
+struct Words {
+  std::string_view name;
+  std::string_view theorem;
+  std::string_view assumption;
+};
+
+constexpr Words kWords[] = {
+    {"sequential", "the sum (basic composition)", kAnyMechanism},
+    {"optimal", "Kairouz, Oh, Viswanath 2015, Theorem 3.3: exact for randomized response",
+     kAnyMechanism},
+    {"advanced", "Dwork, Rothblum, Vadhan 2010; form of Kairouz, Oh, Viswanath 2015, Theorem 3.4",
+     kAnyMechanism},
+    {"renyi", "Mironov 2017; to epsilon by Canonne, Kamath, Steinke 2020, Proposition 12",
+     kAnyMechanism},
+    {"loss-distribution",
+     "the law of the privacy loss of randomized response, composed numerically", kAnyMechanism},
+    {"none", "no amplification: composition of what the client sends", kAnyMechanism},
+    {"erlingsson", "Erlingsson et al. 2019: 12 epsilon0 sqrt(ln(1/delta) / n)", kShuffler},
+    {"closed-form", "Feldman, McMillan, Talwar 2021, Theorem 3.1 (equation 1 of Measuring-Privacy)",
+     SOTTO_SHUFFLER "; an erratum restricts the class of randomizers"},
+    {"clones", "Feldman, McMillan, Talwar 2021: others are clones with probability e^-epsilon0",
+     kShuffler},
+    {"generic", "variation ratio: others are clones with probability 2 / (e^epsilon0 + 1)",
+     SOTTO_SHUFFLER "; the randomizers are not chosen adaptively"},
+    {"background", "privacy blanket of this mechanism (Balle et al. 2019; three regions)",
+     kShuffler},
+    {"exact-binary", "binary randomized response, all others hold the same value: exact",
+     "a lower bound: what no bound for all mechanisms can be below"},
+};
+#undef SOTTO_SHUFFLER
 
 double up(double value) { return value + 1e-12 * std::abs(value); }
 
@@ -30,7 +66,8 @@ double best_renyi(double epsilon0, double count, double delta) {
   double low = -30.0, high = 30.0;
   for (int i = 0; i < 80; ++i) {
     const double left = high - kGolden * (high - low), right = low + kGolden * (high - low);
-    (epsilon(left) < epsilon(right) ? high : low) = epsilon(left) < epsilon(right) ? right : left;
+    const bool falls = epsilon(left) < epsilon(right);
+    (falls ? high : low) = falls ? right : left;
   }
   return epsilon((low + high) / 2.0);
 }
@@ -89,12 +126,7 @@ class ClosedForm {
 Bound unshuffled(const ShuffleQuestion& question) {
   const double tau = question.mechanism ? question.mechanism->coupling : 0.0;
   const bool pure = question.count == 1 && tau == 0.0;
-  Bound bound{"none",
-              {},
-              pure ? 0.0 : question.delta,
-              "no amplification: composition of what the client sends",
-              kAnyMechanism,
-              {}};
+  Bound bound = bound_named("none", pure ? 0.0 : question.delta);
   const double epsilon =
       pure ? question.epsilon0
            : composed_epsilon(question.epsilon0, tau, question.count, question.delta);
@@ -108,9 +140,7 @@ Bound unshuffled(const ShuffleQuestion& question) {
 
 Bound erlingsson(const ShuffleQuestion& question, double local) {
   const double least = ClosedForm(question, question.delta).batch_delta();
-  Bound bound{"erlingsson",   {},
-              question.delta, "Erlingsson et al. 2019: 12 epsilon0 sqrt(ln(1/delta) / n)",
-              kShuffler,      {}};
+  Bound bound = bound_named("erlingsson", question.delta);
   if (question.epsilon0 > 0.5) {
     bound.reason = "epsilon0 = " + number(question.epsilon0) + " is above 1/2";
   } else if (question.clients < 1000) {
@@ -130,12 +160,7 @@ Bound erlingsson(const ShuffleQuestion& question, double local) {
 
 Bound closed_form(const ShuffleQuestion& question, double local) {
   const auto n = static_cast<double>(question.clients);
-  Bound bound{"closed-form",
-              {},
-              question.delta,
-              "Feldman, McMillan, Talwar 2021, Theorem 3.1 (equation 1 of Measuring-Privacy)",
-              std::string(kShuffler) + "; an erratum restricts the class of randomizers",
-              {}};
+  Bound bound = bound_named("closed-form", question.delta);
   // With a sampler's part of delta taken off, half of it at most, the condition must hold too.
   const double least = ClosedForm(question, question.delta).batch_delta() *
                        (coupling_of(question) > 0.0 ? 0.5 : 1.0);
@@ -155,9 +180,9 @@ Bound closed_form(const ShuffleQuestion& question, double local) {
   return bound;
 }
 
-Bound numerical(const char* name, const char* theorem, std::string assumption,
-                const PrivacyLoss& batch, const ShuffleQuestion& question, double local) {
-  Bound bound{name, {}, question.delta, theorem, std::move(assumption), {}};
+Bound numerical(std::string_view name, const PrivacyLoss& batch, const ShuffleQuestion& question,
+                double local) {
+  Bound bound = bound_named(name, question.delta);
   // A client that takes part is in all batches of the round: they are not sampled one by one.
   const PrivacyLoss loss = batch.times(question.chunks)
                                .sampled(question.sampling)
@@ -167,6 +192,19 @@ Bound numerical(const char* name, const char* theorem, std::string assumption,
 }
 
 }  // namespace
+
+Bound bound_named(std::string_view name, double delta) {
+  for (const Words& words : kWords) {
+    if (words.name != name) continue;
+    Bound bound;
+    bound.name = words.name;
+    bound.delta = delta;
+    bound.theorem = words.theorem;
+    bound.assumption = words.assumption;
+    return bound;
+  }
+  throw std::logic_error("no bound is called " + std::string(name));
+}
 
 const Bound* best_of(const std::vector<Bound>& bounds) {
   const Bound* best = nullptr;
@@ -180,14 +218,10 @@ const Bound* best_of(const std::vector<Bound>& bounds) {
 std::vector<Bound> composition_bounds(double epsilon0, std::uint64_t count, double delta) {
   const auto k = static_cast<double>(count);
   std::vector<Bound> bounds;
-  bounds.push_back({"sequential",
-                    exact::multiply_up(epsilon0, k),
-                    0.0,
-                    "the sum (basic composition)",
-                    kAnyMechanism,
-                    {}});
-  const auto add = [&](const char* name, const char* theorem, auto epsilon) {
-    Bound bound{name, {}, delta, theorem, kAnyMechanism, {}};
+  bounds.push_back(bound_named("sequential", 0.0));
+  bounds.back().epsilon = exact::multiply_up(epsilon0, k);
+  const auto add = [&](const char* name, auto epsilon) {
+    Bound bound = bound_named(name, delta);
     if (!(delta > 0.0)) {
       bound.reason = "needs a delta above 0";
     } else if (const double value = epsilon(); std::isfinite(value)) {
@@ -197,18 +231,13 @@ std::vector<Bound> composition_bounds(double epsilon0, std::uint64_t count, doub
     }
     bounds.push_back(std::move(bound));
   };
-  add("optimal", "Kairouz, Oh, Viswanath 2015, Theorem 3.3: exact for randomized response",
-      [&] { return optimal_epsilon(epsilon0, count, delta); });
-  add("advanced", "Dwork, Rothblum, Vadhan 2010; form of Kairouz, Oh, Viswanath 2015, Theorem 3.4",
-      [&] {
-        return up(k * epsilon0 * std::tanh(epsilon0 / 2.0) +
-                  epsilon0 * std::sqrt(2.0 * k * std::log(1.0 / delta)));
-      });
-  add("renyi", "Mironov 2017; to epsilon by Canonne, Kamath, Steinke 2020, Proposition 12",
-      [&] { return best_renyi(epsilon0, k, delta); });
-  add("loss-distribution",
-      "the law of the privacy loss of randomized response, composed numerically",
-      [&] { return PrivacyLoss::pure(epsilon0).times(count).epsilon(delta); });
+  add("optimal", [&] { return optimal_epsilon(epsilon0, count, delta); });
+  add("advanced", [&] {
+    return up(k * epsilon0 * std::tanh(epsilon0 / 2.0) +
+              epsilon0 * std::sqrt(2.0 * k * std::log(1.0 / delta)));
+  });
+  add("renyi", [&] { return best_renyi(epsilon0, k, delta); });
+  add("loss-distribution", [&] { return PrivacyLoss::pure(epsilon0).times(count).epsilon(delta); });
   return bounds;
 }
 
@@ -218,26 +247,20 @@ std::vector<Bound> shuffle_bounds(const ShuffleQuestion& question) {
   const double local = bounds.back().epsilon.value_or(std::numeric_limits<double>::infinity());
   bounds.push_back(erlingsson(question, local));
   bounds.push_back(closed_form(question, local));
-  const auto add = [&](const char* name, const char* theorem, std::string assumption,
-                       const PrivacyLoss& batch) {
-    bounds.push_back(numerical(name, theorem, std::move(assumption), batch, question, local));
+  const auto add = [&](const char* name, const PrivacyLoss& batch) {
+    bounds.push_back(numerical(name, batch, question, local));
   };
-  add("clones", "Feldman, McMillan, Talwar 2021: others are clones with probability e^-epsilon0",
-      kShuffler, PrivacyLoss::shuffled_clones(question.epsilon0, question.clients));
-  add("generic", "variation ratio: others are clones with probability 2 / (e^epsilon0 + 1)",
-      std::string(kShuffler) + "; the randomizers are not chosen adaptively",
-      PrivacyLoss::shuffled({question.epsilon0, 0.0, 0.0}, question.clients));
+  add("clones", PrivacyLoss::shuffled_clones(question.epsilon0, question.clients));
+  add("generic", PrivacyLoss::shuffled({question.epsilon0, 0.0, 0.0}, question.clients));
   if (question.mechanism && question.mechanism->floor > 0.0) {
-    add("background", "privacy blanket of this mechanism (Balle et al. 2019; three regions)",
-        kShuffler, PrivacyLoss::shuffled(*question.mechanism, question.clients));
+    add("background", PrivacyLoss::shuffled(*question.mechanism, question.clients));
   }
   if (question.sampling >= 1.0) {
     ShuffleQuestion of_law = question;  // binary randomized response has integers for a sampler
     of_law.mechanism.reset();
-    bounds.push_back(numerical(
-        "exact-binary", "binary randomized response, all others hold the same value: exact",
-        "a lower bound: what no bound for all mechanisms can be below",
-        PrivacyLoss::shuffled_binary(question.epsilon0, question.clients), of_law, local));
+    bounds.push_back(numerical("exact-binary",
+                               PrivacyLoss::shuffled_binary(question.epsilon0, question.clients),
+                               of_law, local));
     bounds.back().upper = false;
   }
   return bounds;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "account/bound_words.h"
 #include "account/coupling.h"
 #include "base/exact.h"
 
@@ -39,22 +40,6 @@ std::uint64_t planned_at_least(double epsilon) {
     }
   }
   return low;
-}
-
-/// Theorem and assumption of the bound with this name, as single questions give them.
-void describe(Bound& bound) {
-  constexpr double kAny = 0.1;
-  std::vector<Bound> known = composition_bounds(kAny, 1, bound.delta);
-  ShuffleQuestion question;
-  question.epsilon0 = kAny;
-  question.clients = 2;
-  question.mechanism = Background{kAny, 1.0 - kAny, 0.0};
-  std::ranges::move(shuffle_bounds(question), std::back_inserter(known));
-  for (const Bound& other : known) {
-    if (other.name != bound.name) continue;
-    bound.theorem = other.theorem;
-    bound.assumption = other.assumption;
-  }
 }
 
 /// A search in one number.
@@ -130,9 +115,7 @@ Result<Bound> price(const Training& training) {
   SOTTO_TRY(const Background one, chunk_of(training, 1));
   const std::uint64_t releases = training.weights * training.rounds;
   const auto reports = static_cast<double>(releases);
-  Bound bound;
-  bound.name = "optimal";
-  bound.delta = training.delta;
+  Bound bound = bound_named("optimal", training.delta);
   bound.epsilon = composed_epsilon(one.epsilon, one.coupling, releases, training.delta);
   if (!training.local && training.clients > 1) {
     SOTTO_TRY(const Background chunk, chunk_of(training, training.split));
@@ -142,11 +125,10 @@ Result<Bound> price(const Training& training) {
     const auto epsilon =
         coupled_epsilon([&](double delta) { return loss.epsilon(delta); }, training.delta, all);
     if (epsilon && *epsilon < *bound.epsilon) {
-      bound.name = chunk.floor > 0.0 ? "background" : "generic";
+      bound = bound_named(chunk.floor > 0.0 ? "background" : "generic", training.delta);
       bound.epsilon = epsilon;
     }
   }
-  describe(bound);
   return bound;
 }
 
