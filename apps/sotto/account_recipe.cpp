@@ -48,6 +48,21 @@ std::vector<std::uint64_t> some_rounds(std::uint64_t most) {
   return rounds;
 }
 
+/// What a client has been exposed to when it has taken part in so many rounds, turn after turn, in
+/// the smallest batches first.
+Exposure first_rounds(Exposure exposure, std::uint64_t rounds) {
+  for (Turn& turn : exposure.turns) {
+    turn.rounds = std::min(turn.rounds, rounds);
+    rounds -= turn.rounds;
+    std::uint64_t left = turn.rounds;
+    for (auto& [size, count] : turn.batches) {
+      count = std::min(count, left);
+      left -= count;
+    }
+  }
+  return exposure;
+}
+
 Result<void> write_plot(const PrivacyPlan& plan, const std::string& file) {
   LineChart chart;
   chart.title = "Epsilon of a client by rounds that it takes part in";
@@ -56,11 +71,9 @@ Result<void> write_plot(const PrivacyPlan& plan, const std::string& file) {
   chart.x_log = true;
   chart.y_log = true;
   std::map<std::string, std::size_t> places;
-  for (const std::uint64_t rounds : some_rounds(plan.exposure.rounds)) {
-    Exposure exposure = plan.exposure;
-    exposure.rounds = rounds;
-    exposure.batches = {{plan.clients_per_round, rounds}};
-    for (const Claim& claim : claims_of(*plan.mechanism, exposure)) {
+  for (const std::uint64_t rounds : some_rounds(plan.exposure.rounds())) {
+    const Exposure exposure = first_rounds(plan.exposure, rounds);
+    for (const Claim& claim : claims_of(exposure)) {
       if (!promises_client(claim.scope)) continue;
       const std::string at_delta = " at delta " + number_up(exposure.delta);
       const std::string name = claim.scope.ends_with("shuffler") ? "after the shuffler" + at_delta
@@ -78,6 +91,7 @@ Result<void> write_plot(const PrivacyPlan& plan, const std::string& file) {
 void print_plan(const Recipe& recipe, const PrivacyPlan& plan, const std::vector<Claim>& claims) {
   const Exposure& exposure = plan.exposure;
   std::string shuffler = "no shuffler";
+  if (exposure.shuffle == ShuffleMode::kLatency) shuffler = "random delays, no shuffler";
   if (exposure.shuffle == ShuffleMode::kShuffler) {
     shuffler = exposure.split == 0
                    ? "a shuffler of whole reports"
@@ -106,10 +120,10 @@ Result<int> account_recipe(const Arguments& arguments, const std::vector<std::st
   }
   if (!recipe) return tl::unexpected(recipe.error());
   SOTTO_TRY(const PrivacyPlan plan, plan_privacy(*recipe, arguments.data, trainer()));
-  const std::vector<Claim> claims = claims_of(*plan.mechanism, plan.exposure);
+  const std::vector<Claim> claims = claims_of(plan.exposure);
   if (!arguments.plot.empty()) SOTTO_CHECK(write_plot(plan, arguments.plot));
   if (arguments.json) {
-    nlohmann::json json = privacy_record(*plan.mechanism, plan.exposure, claims, true);
+    nlohmann::json json = privacy_record(plan.exposure, claims, true);
     json["recipe"] = recipe->to_json();
     json["recipe_file"] = recipe->file;
     json["weights"] = plan.mechanism->outputs();

@@ -121,9 +121,9 @@ Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::pa
 
 /// "scope", "epsilon" (null: infinite), "delta", "theorem", "assumption", "source", "vacuous".
 nlohmann::json to_json(const Claim& claim);
-/// The mechanism, what it was or will be exposed to, and the claims, as run.json and --json show
-/// them.
-nlohmann::json privacy_record(const Mechanism& mechanism, const Exposure& exposure,
-                              const std::vector<Claim>& claims, bool planned);
+/// The mechanisms, what clients were or will be exposed to, and the claims, as run.json and --json
+/// show them. "mechanism" is the first one; "mechanisms" has them all, "turns" who is sent when.
+nlohmann::json privacy_record(const Exposure& exposure, const std::vector<Claim>& claims,
+                              bool planned);
 
 }  // namespace sotto

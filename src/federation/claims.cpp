@@ -18,22 +18,62 @@ nlohmann::json to_json(const Claim& claim) {
           {"vacuous", claim.vacuous()}};
 }
 
-nlohmann::json privacy_record(const Mechanism& mechanism, const Exposure& exposure,
-                              const std::vector<Claim>& claims, bool planned) {
+namespace {
+
+std::string name_of(const Mechanism& mechanism) {
   const std::string id(mechanism.id());
-  nlohmann::json batches = nlohmann::json::array();
-  for (const auto& [size, rounds] : exposure.batches) {
-    batches.push_back({{"size", size}, {"rounds", rounds}});
+  return id.substr(0, id.rfind(".v"));
+}
+
+nlohmann::json batches_json(const std::map<std::uint64_t, std::uint64_t>& batches) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [size, rounds] : batches) list.push_back({{"size", size}, {"rounds", rounds}});
+  return list;
+}
+
+nlohmann::json turn_json(const Turn& turn) {
+  nlohmann::json variants = nlohmann::json::array();
+  for (const auto& together : turn.variants) {
+    nlohmann::json ids = nlohmann::json::array();
+    for (const auto& mechanism : together) ids.push_back(mechanism->id());
+    variants.push_back(std::move(ids));
   }
+  return {{"variants", std::move(variants)},
+          {"rounds", turn.rounds},
+          {"batches", batches_json(turn.batches)}};
+}
+
+}  // namespace
+
+nlohmann::json privacy_record(const Exposure& exposure, const std::vector<Claim>& claims,
+                              bool planned) {
+  nlohmann::json mechanisms = nlohmann::json::array();
+  for (const auto& mechanism : exposure.mechanisms()) {
+    const Guarantee guarantee = mechanism->guarantee();
+    const bool finite = std::isfinite(guarantee.unit_epsilon);
+    mechanisms.push_back({{"mechanism", name_of(*mechanism)},
+                          {"mechanism_id", mechanism->id()},
+                          {"outputs", mechanism->outputs()},
+                          {"unit", guarantee.unit},
+                          {"unit_epsilon", finite ? nlohmann::json(guarantee.unit_epsilon)
+                                                  : nlohmann::json(nullptr)}});
+  }
+  nlohmann::json turns = nlohmann::json::array();
+  for (const Turn& turn : exposure.turns) turns.push_back(turn_json(turn));
   nlohmann::json list = nlohmann::json::array();
   for (const Claim& claim : claims) list.push_back(to_json(claim));
-  return {{"mechanism", id.substr(0, id.rfind(".v"))},
-          {"mechanism_id", id},
+  const nlohmann::json none = nullptr;
+  const bool any = !mechanisms.empty();
+  return {{"mechanism", any ? mechanisms[0]["mechanism"] : none},
+          {"mechanism_id", any ? mechanisms[0]["mechanism_id"] : none},
+          {"mechanisms", mechanisms},
+          {"turns", std::move(turns)},
           {"planned", planned},
-          {"rounds", exposure.rounds},
-          {"shuffle", exposure.shuffle == ShuffleMode::kShuffler ? "shuffler" : "none"},
+          {"rounds", exposure.rounds()},
+          {"shuffle", name_of(exposure.shuffle)},
           {"split", exposure.split},
-          {"batches", std::move(batches)},
+          {"sampling", exposure.sampling},
+          {"batches", batches_json(exposure.batches())},
           {"delta", exposure.delta},
           {"claims", std::move(list)}};
 }

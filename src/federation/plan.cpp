@@ -108,23 +108,25 @@ Result<std::shared_ptr<const Mechanism>> recipe_mechanism(const Recipe& recipe,
 
 Exposure recipe_exposure(const Recipe& recipe) {
   Exposure exposure;
-  exposure.shuffle =
-      recipe.shuffle.mode == "shuffler" ? ShuffleMode::kShuffler : ShuffleMode::kNone;
+  exposure.shuffle = recipe.shuffle.mode == "shuffler"  ? ShuffleMode::kShuffler
+                     : recipe.shuffle.mode == "latency" ? ShuffleMode::kLatency
+                                                        : ShuffleMode::kNone;
   exposure.split = static_cast<std::uint64_t>(recipe.shuffle.split);
   exposure.delta = recipe.account.delta;
   return exposure;
 }
 
-Exposure planned_exposure(const Recipe& recipe, std::size_t clients, std::size_t per_round) {
+Exposure planned_exposure(const Recipe& recipe, std::shared_ptr<const Mechanism> mechanism,
+                          std::size_t clients, std::size_t per_round) {
   Exposure exposure = recipe_exposure(recipe);
   const auto rounds = static_cast<std::uint64_t>(recipe.federation.rounds);
-  exposure.rounds = rounds;
+  Turn turn = turn_of(std::move(mechanism), rounds, per_round);
   if (const std::vector<double>& limits = recipe.ledger.rounds; !limits.empty()) {
     const double most = *std::ranges::max_element(limits);
-    exposure.rounds = std::min(rounds, static_cast<std::uint64_t>(most));
+    turn.rounds = std::min(rounds, static_cast<std::uint64_t>(most));
   }
+  exposure.turns = {std::move(turn)};
   exposure.every_round = per_round == clients;
-  exposure.batches = {{per_round, rounds}};
   return exposure;
 }
 
@@ -145,7 +147,7 @@ Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::pa
   plan.clients = shape.clients;
   plan.clients_per_round = clients_per_round(recipe.federation, shape.clients);
   SOTTO_CHECK(check_batches(recipe, plan.clients_per_round));
-  plan.exposure = planned_exposure(recipe, plan.clients, plan.clients_per_round);
+  plan.exposure = planned_exposure(recipe, plan.mechanism, plan.clients, plan.clients_per_round);
   return plan;
 }
 

@@ -26,7 +26,8 @@ Result<std::shared_ptr<const Mechanism>> recipe_mechanism(const Recipe& recipe,
 Exposure recipe_exposure(const Recipe& recipe);
 
 /// What the recipe would expose a client to that is picked in every round, if nobody drops out.
-Exposure planned_exposure(const Recipe& recipe, std::size_t clients, std::size_t per_round);
+Exposure planned_exposure(const Recipe& recipe, std::shared_ptr<const Mechanism> mechanism,
+                          std::size_t clients, std::size_t per_round);
 
 /// An error for a recipe whose rounds are too small to release anything.
 Result<void> check_batches(const Recipe& recipe, std::size_t per_round);

@@ -93,7 +93,7 @@ Result<void> Run::restore() {
   }
   // A killed run may have written a line for a round that its last checkpoint does not know.
   SOTTO_CHECK(folder_.write_metrics(result_.rounds));
-  result_.claims = claims_of(*setup_.mechanism, exposure());
+  result_.claims = claims_of(exposure());
   SOTTO_TRY(const nlohmann::json json, record("running"));
   return folder_.write_record(json);
 }
@@ -194,14 +194,16 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
 /// The plan while the run goes on; once it has stopped, what happened.
 Exposure Run::exposure() const {
   if (result_.stopped.empty()) {
-    return planned_exposure(recipe_, setup_.partition->clients(), setup_.clients_per_round);
+    return planned_exposure(recipe_, setup_.mechanism, setup_.partition->clients(),
+                            setup_.clients_per_round);
   }
   Exposure exposure = recipe_exposure(recipe_);
-  exposure.rounds = participation_.most();
   exposure.every_round = participation_.even();
+  Turn turn = turn_of(setup_.mechanism, participation_.most());
   for (const RoundMetrics& metrics : result_.rounds) {
-    if (metrics.released > 0) ++exposure.batches[metrics.released];
+    if (metrics.released > 0) ++turn.batches[metrics.released];
   }
+  exposure.turns = {std::move(turn)};
   return exposure;
 }
 
@@ -269,9 +271,8 @@ Result<nlohmann::json> Run::record(const char* status) const {
 
 Result<void> Run::certify() const {
   CertificateContent content;
-  content.mechanism = recipe_.privacy.mechanism;
-  content.parameters = recipe_.privacy.parameters;
-  content.domain = recipe_domain(recipe_, setup_.factory->layout());
+  content.mechanisms = {{recipe_.privacy.mechanism, recipe_.privacy.parameters,
+                         recipe_domain(recipe_, setup_.factory->layout())}};
   content.exposure = exposure();
   content.recipe = recipe_.fingerprint();
   SOTTO_TRY(content.ledger, budget_.head());
@@ -299,7 +300,7 @@ Result<RunResult> Run::execute() {
     if (options_.on_round) options_.on_round(*metrics);
   }
   if (result_.stopped.empty()) result_.stopped = out_of_patience() ? "patience" : "rounds";
-  result_.claims = claims_of(*setup_.mechanism, exposure());
+  result_.claims = claims_of(exposure());
   SOTTO_TRY(const nlohmann::json json, record("finished"));
   if (folder_.writes()) {
     SOTTO_CHECK(setup_.factory->save(result_.model, folder_.model_path()));

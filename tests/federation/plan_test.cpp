@@ -27,17 +27,17 @@ TEST(Plan, NeedsNoDataOfAKnownSet) {
   EXPECT_EQ(plan.mechanism->outputs(), 20490U);
   EXPECT_EQ(plan.clients, 200U);
   EXPECT_EQ(plan.clients_per_round, 60U);
-  EXPECT_EQ(plan.exposure.rounds, 7U);
+  EXPECT_EQ(plan.exposure.rounds(), 7U);
   EXPECT_FALSE(plan.exposure.every_round);
   EXPECT_EQ(plan.exposure.shuffle, ShuffleMode::kShuffler);
   EXPECT_EQ(plan.exposure.split, 10U);
   EXPECT_EQ(plan.exposure.delta, 1e-5);
-  EXPECT_EQ(plan.exposure.batches, (std::map<std::uint64_t, std::uint64_t>{{60, 7}}));
+  EXPECT_EQ(plan.exposure.batches(), (std::map<std::uint64_t, std::uint64_t>{{60, 7}}));
 }
 
 TEST(Plan, LimitsOnRoundsLowerThePlan) {
-  EXPECT_EQ(plan_of(recipe_of("[ledger]\nrounds = [2, 4]\n")).exposure.rounds, 4U);
-  EXPECT_EQ(plan_of(recipe_of("[ledger]\nrounds = 400\n")).exposure.rounds, 10U);
+  EXPECT_EQ(plan_of(recipe_of("[ledger]\nrounds = [2, 4]\n")).exposure.rounds(), 4U);
+  EXPECT_EQ(plan_of(recipe_of("[ledger]\nrounds = 400\n")).exposure.rounds(), 10U);
 }
 
 TEST(Plan, SaysWhatItCannotPlan) {
