@@ -102,7 +102,11 @@ void print_plan(const Recipe& recipe, const PrivacyPlan& plan, const std::vector
              recipe.output.name, recipe.privacy.mechanism, with_commas(plan.mechanism->outputs()),
              with_commas(plan.clients_per_round), with_commas(plan.clients),
              with_commas(static_cast<std::uint64_t>(recipe.federation.rounds)), shuffler);
-  fmt::print("{}\n{}", claims_table(claims), promise(claims));
+  if (plan.groups.size() > 1) {
+    fmt::print("{}", groups_text(plan.groups));
+  } else {
+    fmt::print("{}\n{}", claims_table(claims), promise(claims));
+  }
 }
 
 Result<int> account_recipe(const Arguments& arguments, const std::vector<std::string>& commands) {
@@ -123,7 +127,8 @@ Result<int> account_recipe(const Arguments& arguments, const std::vector<std::st
   const std::vector<Claim> claims = claims_of(plan.exposure);
   if (!arguments.plot.empty()) SOTTO_CHECK(write_plot(plan, arguments.plot));
   if (arguments.json) {
-    nlohmann::json json = privacy_record(plan.exposure, claims, true);
+    nlohmann::json json = plan.groups.empty() ? privacy_record(plan.exposure, claims, true)
+                                              : privacy_record(plan.groups, true);
     json["recipe"] = recipe->to_json();
     json["recipe_file"] = recipe->file;
     json["weights"] = plan.mechanism->outputs();

@@ -97,7 +97,8 @@ struct RunResult {
   std::vector<RoundMetrics> rounds;
   std::vector<float> model;
   std::string stopped;  // "rounds", "patience", or "budget": no client of a round had any left
-  std::vector<Claim> claims;
+  std::vector<Claim> claims;        // of the worst group, where there are several
+  std::vector<GroupClaims> groups;  // where clients have different epsilons
   double total_seconds = 0.0;
   std::shared_ptr<const nlohmann::json> record;  // what run.json says
 
@@ -120,6 +121,9 @@ struct PrivacyPlan {
   std::size_t clients = 0;
   std::size_t clients_per_round = 0;
   Exposure exposure;
+  /// Where clients have different epsilons: each group, with its claims. Empty: `exposure` speaks
+  /// for every client.
+  std::vector<GroupClaims> groups;
 };
 
 /// Reads data only where it must: to learn the shape of a set that is not a known one.
@@ -133,5 +137,7 @@ nlohmann::json to_json(const Claim& claim);
 /// show them. "mechanism" is the first one; "mechanisms" has them all, "turns" who is sent when.
 nlohmann::json privacy_record(const Exposure& exposure, const std::vector<Claim>& claims,
                               bool planned);
+/// That of the worst group, and under "groups" that of each, with "name" and "clients".
+nlohmann::json privacy_record(const std::vector<GroupClaims>& groups, bool planned);
 
 }  // namespace sotto

@@ -75,7 +75,22 @@ nlohmann::json privacy_record(const Exposure& exposure, const std::vector<Claim>
           {"sampling", exposure.sampling},
           {"batches", batches_json(exposure.batches())},
           {"delta", exposure.delta},
-          {"claims", std::move(list)}};
+          {"claims", std::move(list)},
+          {"groups", nlohmann::json::array()}};
+}
+
+nlohmann::json privacy_record(const std::vector<GroupClaims>& groups, bool planned) {
+  const GroupClaims* const worst = worst_group(groups);
+  if (worst == nullptr) return privacy_record(Exposure{}, {}, planned);
+  nlohmann::json record = privacy_record(worst->exposure, worst->claims, planned);
+  for (const GroupClaims& group : groups) {
+    nlohmann::json one = privacy_record(group.exposure, group.claims, planned);
+    one.erase("groups");
+    one["name"] = group.name;
+    one["clients"] = group.clients;
+    record["groups"].push_back(std::move(one));
+  }
+  return record;
 }
 
 }  // namespace sotto

@@ -1,6 +1,8 @@
 // Planning without training and, for known sets, without data.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "sotto/federation.h"
 
 namespace sotto {
@@ -54,6 +56,52 @@ TEST(Plan, SaysWhatItCannotPlan) {
   EXPECT_NE(error(*parse_recipe("[data]\nname = \"mnist\"\n[model]\nfile = \"m.pt\"\n", "r.toml"))
                 .find("SOTTO_TRAIN"),
             std::string::npos);
+}
+
+TEST(PrivacyRecord, NamesAllMechanismsAndTurns) {
+  PrivacyPlan plan = plan_of(
+      recipe_of("[federation]\nclients = 20\nrounds = 7\n[privacy]\nmechanism = \"two-point\"\n"
+                "epsilon = 1.0\n"));
+  const auto record = [&] { return privacy_record(plan.exposure, claims_of(plan.exposure), true); };
+  const nlohmann::json one = record();
+  EXPECT_EQ(one["mechanism"], "two-point");
+  EXPECT_EQ(one["mechanism_id"], plan.mechanism->id());
+  EXPECT_EQ(one["rounds"], 7);
+  EXPECT_EQ(one["batches"].size(), 1U);
+  EXPECT_EQ(one["shuffle"], "none");
+  ASSERT_EQ(one["mechanisms"].size(), 1U);
+  EXPECT_EQ(one["mechanisms"][0]["outputs"], 20490);
+  EXPECT_EQ(one["groups"], nlohmann::json::array());
+  const std::shared_ptr<const Mechanism> other =
+      plan_of(recipe_of("[privacy]\nmechanism = \"srr\"\nepsilon = 2.0\n")).mechanism;
+  plan.exposure.turns.push_back(turn_of(other, 2, 10));
+  plan.exposure.shuffle = ShuffleMode::kLatency;
+  const nlohmann::json two = record();
+  EXPECT_EQ(two["mechanism"], "two-point");
+  EXPECT_EQ(two["rounds"], 9);
+  EXPECT_EQ(two["shuffle"], "latency");
+  EXPECT_EQ(two["mechanisms"][1]["mechanism"], "srr");
+  EXPECT_EQ(two["turns"][1]["variants"], nlohmann::json({{std::string(other->id())}}));
+  EXPECT_EQ(two["turns"][1]["rounds"], 2);
+}
+
+TEST(PrivacyRecord, IsThatOfTheWorstGroupAndHasThemAll) {
+  std::vector<GroupClaims> groups;
+  for (const char* epsilon : {"1.0", "3.0", "2.0"}) {
+    const PrivacyPlan plan = plan_of(recipe_of(
+        "[federation]\nclients = 20\nrounds = 1\n[privacy]\nmechanism = \"privunit\"\nepsilon = " +
+        std::string(epsilon) + '\n'));
+    groups.push_back(
+        {std::string("epsilon ") + epsilon, 10, plan.exposure, claims_of(plan.exposure)});
+  }
+  const nlohmann::json record = privacy_record(groups, false);
+  ASSERT_EQ(record["groups"].size(), 3U);
+  EXPECT_EQ(record["claims"], record["groups"][1]["claims"]);
+  EXPECT_NE(record["claims"], record["groups"][0]["claims"]);
+  EXPECT_EQ(record["groups"][2]["name"], "epsilon 2.0");
+  EXPECT_EQ(record["groups"][2]["clients"], 10);
+  EXPECT_FALSE(record["groups"][0].contains("groups"));
+  EXPECT_EQ(record["planned"], false);
 }
 
 }  // namespace
