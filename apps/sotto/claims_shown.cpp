@@ -77,18 +77,4 @@ std::string promise(const std::vector<Claim>& claims) {
   return wrapped(text);
 }
 
-std::string groups_text(const std::vector<GroupClaims>& groups) {
-  std::string text;
-  for (const GroupClaims& group : groups) {
-    text += fmt::format("{}: {} client{}\n{}\n", group.name, with_commas(group.clients),
-                        group.clients == 1 ? "" : "s", claims_table(group.claims));
-  }
-  const GroupClaims* const worst = worst_group(groups);
-  if (worst == nullptr) return text;
-  if (groups.size() > 1) {
-    text += wrapped("Of all clients, those of '" + worst->name + "' are promised least.");
-  }
-  return text + promise(worst->claims);
-}
-
 }  // namespace sotto::cli

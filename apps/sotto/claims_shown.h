@@ -14,7 +14,4 @@ std::string claims_table(const std::vector<Claim>& claims);
 /// One plain sentence: what a client is promised over the whole training.
 std::string promise(const std::vector<Claim>& claims);
 
-/// One table for each group, and what is promised to the clients of the worst one.
-std::string groups_text(const std::vector<GroupClaims>& groups);
-
 }  // namespace sotto::cli

@@ -52,11 +52,7 @@ void print_summary(const RunResult& result, const std::filesystem::path& out) {
              result.rounds.size(), duration(result.total_seconds), result.stopped,
              last ? percent(last->accuracy) : "-", best ? percent(best->accuracy) : "-",
              best ? best->round : 0);
-  if (result.groups.size() > 1) {
-    fmt::print("\n{}\n", groups_text(result.groups));
-  } else {
-    fmt::print("\n{}\n{}\n", claims_table(result.claims), promise(result.claims));
-  }
+  fmt::print("\n{}\n{}\n", claims_table(result.claims), promise(result.claims));
   if (!keeps_ledgers()) {
     fmt::print("no ledger was kept: this program was built without one (SOTTO_LEDGER=ON)\n");
   }

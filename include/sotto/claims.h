@@ -83,15 +83,4 @@ bool promises_client(std::string_view scope);
 /// The strongest of these, the one with fewer assumptions among equals; null where there is none.
 const Claim* client_claim(const std::vector<Claim>& claims);
 
-/// Clients of one epsilon where not all have the same: each group has batches of its own.
-struct GroupClaims {
-  std::string name;  // "epsilon 2"
-  std::uint64_t clients = 0;
-  Exposure exposure;
-  std::vector<Claim> claims;
-};
-/// The group whose clients are promised least over the whole training: what the training may be
-/// called by. Null where there is no group.
-const GroupClaims* worst_group(const std::vector<GroupClaims>& groups);
-
 }  // namespace sotto

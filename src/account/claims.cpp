@@ -371,13 +371,4 @@ const Claim* client_claim(const std::vector<Claim>& claims) {
   return best;
 }
 
-const GroupClaims* worst_group(const std::vector<GroupClaims>& groups) {
-  const auto epsilon = [](const GroupClaims& group) {
-    const Claim* const claim = client_claim(group.claims);
-    return claim == nullptr ? std::numeric_limits<double>::infinity() : claim->epsilon;
-  };
-  const auto worst = std::ranges::max_element(groups, {}, epsilon);
-  return worst == groups.end() ? nullptr : &*worst;
-}
-
 }  // namespace sotto

@@ -1,26 +1,20 @@
 // Claims and what they rest on, as JSON.
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "sotto/federation.h"
 
 namespace sotto {
 
-nlohmann::json to_json(const Claim& claim) {
-  // Infinity has no JSON number: null stands for it.
-  const bool finite = std::isfinite(claim.epsilon);
-  return {{"scope", claim.scope},
-          {"epsilon", finite ? nlohmann::json(claim.epsilon) : nlohmann::json(nullptr)},
-          {"delta", claim.delta},
-          {"theorem", claim.theorem},
-          {"assumption", claim.assumption},
-          {"source", claim.source},
-          {"vacuous", claim.vacuous()}};
-}
-
 namespace {
 
-std::string name_of(const Mechanism& mechanism) {
+/// Infinity has no JSON number: null stands for it.
+nlohmann::json number_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
+
+std::string mechanism_name(const Mechanism& mechanism) {
   const std::string id(mechanism.id());
   return id.substr(0, id.rfind(".v"));
 }
@@ -43,53 +37,65 @@ nlohmann::json turn_json(const Turn& turn) {
           {"batches", batches_json(turn.batches)}};
 }
 
-}  // namespace
-
-nlohmann::json privacy_record(const Exposure& exposure, const std::vector<Claim>& claims,
-                              bool planned) {
+nlohmann::json group_record(const GroupClaims& group) {
+  const Exposure& exposure = group.exposure;
+  nlohmann::json turns = nlohmann::json::array();
+  for (const Turn& turn : exposure.turns) turns.push_back(turn_json(turn));
+  nlohmann::json claims = nlohmann::json::array();
+  for (const Claim& claim : group.claims) claims.push_back(to_json(claim));
   nlohmann::json mechanisms = nlohmann::json::array();
   for (const auto& mechanism : exposure.mechanisms()) {
     const Guarantee guarantee = mechanism->guarantee();
-    const bool finite = std::isfinite(guarantee.unit_epsilon);
-    mechanisms.push_back({{"mechanism", name_of(*mechanism)},
+    mechanisms.push_back({{"mechanism", mechanism_name(*mechanism)},
                           {"mechanism_id", mechanism->id()},
-                          {"outputs", mechanism->outputs()},
-                          {"unit", guarantee.unit},
-                          {"unit_epsilon", finite ? nlohmann::json(guarantee.unit_epsilon)
-                                                  : nlohmann::json(nullptr)}});
+                          {"weights", mechanism->outputs()},
+                          {"unit_epsilon", number_or_null(guarantee.unit_epsilon)},
+                          {"epsilon", number_or_null(guarantee.epsilon)}});
   }
-  nlohmann::json turns = nlohmann::json::array();
-  for (const Turn& turn : exposure.turns) turns.push_back(turn_json(turn));
-  nlohmann::json list = nlohmann::json::array();
-  for (const Claim& claim : claims) list.push_back(to_json(claim));
   const nlohmann::json none = nullptr;
-  const bool any = !mechanisms.empty();
-  return {{"mechanism", any ? mechanisms[0]["mechanism"] : none},
-          {"mechanism_id", any ? mechanisms[0]["mechanism_id"] : none},
+  return {{"name", group.name},
+          {"clients", group.clients},
+          {"mechanism", mechanisms.empty() ? none : mechanisms[0]["mechanism"]},
+          {"mechanism_id", mechanisms.empty() ? none : mechanisms[0]["mechanism_id"]},
           {"mechanisms", mechanisms},
           {"turns", std::move(turns)},
-          {"planned", planned},
           {"rounds", exposure.rounds()},
           {"shuffle", name_of(exposure.shuffle)},
           {"split", exposure.split},
           {"sampling", exposure.sampling},
           {"batches", batches_json(exposure.batches())},
           {"delta", exposure.delta},
-          {"claims", std::move(list)},
-          {"groups", nlohmann::json::array()}};
+          {"claims", std::move(claims)}};
 }
 
-nlohmann::json privacy_record(const std::vector<GroupClaims>& groups, bool planned) {
-  const GroupClaims* const worst = worst_group(groups);
-  if (worst == nullptr) return privacy_record(Exposure{}, {}, planned);
-  nlohmann::json record = privacy_record(worst->exposure, worst->claims, planned);
+}  // namespace
+
+nlohmann::json to_json(const Claim& claim) {
+  return {{"scope", claim.scope},           {"epsilon", number_or_null(claim.epsilon)},
+          {"delta", claim.delta},           {"theorem", claim.theorem},
+          {"assumption", claim.assumption}, {"source", claim.source},
+          {"vacuous", claim.vacuous()}};
+}
+
+const GroupClaims& worst_group(std::span<const GroupClaims> groups) {
+  const auto epsilon = [](const GroupClaims& group) {
+    const Claim* const claim = client_claim(group.claims);
+    return claim == nullptr ? std::numeric_limits<double>::infinity() : claim->epsilon;
+  };
+  const GroupClaims* worst = &groups.front();
   for (const GroupClaims& group : groups) {
-    nlohmann::json one = privacy_record(group.exposure, group.claims, planned);
-    one.erase("groups");
-    one["name"] = group.name;
-    one["clients"] = group.clients;
-    record["groups"].push_back(std::move(one));
+    if (epsilon(group) > epsilon(*worst)) worst = &group;
   }
+  return *worst;
+}
+
+nlohmann::json privacy_record(std::span<const GroupClaims> groups, bool planned) {
+  nlohmann::json record = group_record(worst_group(groups));
+  record.erase("name");
+  record.erase("clients");
+  record["planned"] = planned;
+  record["groups"] = nlohmann::json::array();
+  for (const GroupClaims& group : groups) record["groups"].push_back(group_record(group));
   return record;
 }
 

@@ -33,9 +33,7 @@ nlohmann::json run_json(const RunFacts& facts) {
         {"clients", setup.partition->clients()},
         {"clients_per_round", setup.clients_per_round},
         {"partition", recipe.data.partition}}},
-      {"privacy", result.groups.empty()
-                      ? privacy_record(facts.exposure, result.claims, result.stopped.empty())
-                      : privacy_record(result.groups, result.stopped.empty())},
+      {"privacy", privacy_record(result.groups, result.stopped.empty())},
       {"ledger", nullptr},
       {"stopped", nullptr},
       {"final", nullptr},

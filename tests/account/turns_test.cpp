@@ -319,22 +319,6 @@ TEST(Turns, NothingSentAndNothingHidden) {
   EXPECT_TRUE(std::isinf(client_claim(claims_of(bare))->epsilon));
 }
 
-TEST(Turns, TheWorstGroupIsTheOneThatIsPromisedLeast) {
-  const auto group = [](const char* name, double epsilon, ShuffleMode shuffle) {
-    GroupClaims made{name, 1000, of({turn_of(two_point(4, epsilon), 2, 1000)}, shuffle), {}};
-    made.claims = claims_of(made.exposure);
-    return made;
-  };
-  std::vector<GroupClaims> groups = {group("low", 0.1, ShuffleMode::kNone),
-                                     group("high", 0.5, ShuffleMode::kNone),
-                                     group("hidden", 0.6, ShuffleMode::kShuffler)};
-  EXPECT_EQ(worst_group({}), nullptr);
-  EXPECT_EQ(worst_group(groups)->name, "high");
-  // One about which nothing is claimed is worse than any number.
-  groups.push_back({"unknown", 1, {}, {}});
-  EXPECT_EQ(worst_group(groups)->name, "unknown");
-}
-
 TEST(Turns, TwentyTensorsEightyRoundsMillionsOfWeights) {
   std::vector<Turn> turns;
   for (int turn = 0; turn < 4; ++turn) {
