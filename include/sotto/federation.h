@@ -41,6 +41,15 @@ struct RoundPlan {
 /// Takes a round's envelopes; called by one thread at a time.
 using EnvelopeSink = std::function<Result<void>(const Envelope&)>;
 
+/// What came of asking a round's clients, besides the envelopes that went to the sinks.
+struct Delivery {
+  std::uint64_t reports = 0;  // that were sent
+  /// Of secure aggregation: what the reports add up to, and bytes that are no envelope's.
+  std::vector<SummedEnvelope> sums;
+  std::uint64_t bytes_up = 0;
+  std::string withheld;  // why nothing may be released; empty where something may
+};
+
 /// Brings the envelopes of a round's clients to the server. Only envelopes fit through it.
 class Transport {
  public:
@@ -48,8 +57,8 @@ class Transport {
   /// How many sinks can be filled side by side.
   virtual unsigned lanes() const noexcept = 0;
   /// Asks the plan's clients to train on `model` and hands every envelope to one of `sinks`.
-  virtual Result<void> collect(const RoundPlan& plan, std::span<const float> model,
-                               std::span<const EnvelopeSink> sinks) = 0;
+  virtual Result<Delivery> collect(const RoundPlan& plan, std::span<const float> model,
+                                   std::span<const EnvelopeSink> sinks) = 0;
 };
 
 struct RoundMetrics {
@@ -61,6 +70,9 @@ struct RoundMetrics {
   std::uint64_t bytes_up = 0;
   std::optional<double> accuracy;  // on the public test set, where evaluated
   std::optional<double> loss;
+  /// Of clients that learn alone, whose mean is `accuracy`.
+  std::optional<double> lowest_accuracy;
+  std::optional<double> highest_accuracy;
   double round_seconds = 0.0;
   double train_seconds = 0.0;  // collecting: local training and what surrounds it
   double evaluate_seconds = 0.0;
@@ -120,9 +132,11 @@ struct PrivacyPlan {
   std::size_t clients = 0;
   std::size_t clients_per_round = 0;
   Exposure exposure;
+  std::vector<Claim> claims;  // all that the recipe promises, the mechanism's claims among them
 };
 
-/// Reads data only where it must: to learn the shape of a set that is not a known one.
+/// Reads data only where it must: to learn the shape of a set that is not a known one, or how many
+/// records clients have where DP-SGD protects them.
 /// `make_factory` is needed for model.file alone and may be empty.
 Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::path& data_folder,
                                  const MakeFactory& make_factory);

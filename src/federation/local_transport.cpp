@@ -21,18 +21,21 @@ Result<std::unique_ptr<LocalTransport>> LocalTransport::make(
   return transport;
 }
 
-Result<void> LocalTransport::collect(const RoundPlan& plan, std::span<const float> model,
-                                     std::span<const EnvelopeSink> sinks) {
+Result<Delivery> LocalTransport::collect(const RoundPlan& plan, std::span<const float> model,
+                                         std::span<const EnvelopeSink> sinks) {
   std::mutex mutex;
   std::uint64_t done = 0;
-  return parallel_for(
-      lanes(), plan.clients.size(), [&](unsigned lane, std::size_t i) -> Result<void> {
+  SOTTO_CHECK(
+      parallel_for(lanes(), plan.clients.size(), [&](unsigned lane, std::size_t i) -> Result<void> {
         SOTTO_CHECK(run_client(lanes_[lane], plan, plan.clients[i], model, sinks[lane]));
         const std::scoped_lock lock(mutex);
         ++done;
         if (on_client) on_client(done, plan.clients.size());
         return {};
-      });
+      }));
+  Delivery delivery;
+  delivery.reports = plan.clients.size();
+  return delivery;
 }
 
 Result<void> LocalTransport::run_client(Lane& lane, const RoundPlan& plan, std::uint32_t client,
@@ -62,10 +65,12 @@ Result<void> LocalTransport::run_client(Lane& lane, const RoundPlan& plan, std::
   Report report = plan.mechanism->perturb(bounded, bits);
   lane.weights = std::move(bounded).take();
   Sha256 hash;
-  for (const Envelope& envelope : pack(std::move(report), plan.round, plan.split)) {
+  const std::vector<Envelope> envelopes = pack(std::move(report), plan.round, plan.split);
+  for (const Envelope& envelope : envelopes) {
     if (hashes_reports) hash.add(envelope.serialize());
-    SOTTO_CHECK(sink(envelope));
+    if (!outbox) SOTTO_CHECK(sink(envelope));
   }
+  if (outbox) SOTTO_CHECK(outbox(client, envelopes));
   if (hashes_reports) lane.hashes.push_back({client, hash.hex()});
 
   lane.times.train += train_seconds;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "federation/baselines.h"
 
 namespace sotto {
 namespace {
@@ -145,7 +146,20 @@ Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::pa
   plan.clients = shape.clients;
   plan.clients_per_round = clients_per_round(recipe.federation, shape.clients);
   SOTTO_CHECK(check_batches(recipe, plan.clients_per_round));
+  SOTTO_CHECK(check_secure(recipe, plan.clients_per_round));
+  SOTTO_CHECK(check_trainer(recipe, layout));
   plan.exposure = planned_exposure(recipe, plan.clients, plan.clients_per_round);
+  TrainingFacts facts;
+  if (trains_privately(recipe)) {
+    // A record's epsilon depends on how many records share its client.
+    SOTTO_TRY(const DataSplit data, load_data(data_request(recipe, data_folder)));
+    SOTTO_TRY(const Partition partition,
+              make_partition(data.train, recipe.data.partition,
+                             static_cast<std::size_t>(recipe.federation.clients),
+                             static_cast<std::uint64_t>(recipe.federation.seed)));
+    facts = training_facts(partition, layout, plan.exposure);
+  }
+  plan.claims = recipe_claims(recipe, *plan.mechanism, plan.exposure, facts);
   return plan;
 }
 

@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "federation/baselines.h"
 #include "federation/recipe_keys.h"
 #include "federation/toml.h"
 #include "sotto/mechanism.h"
@@ -281,6 +282,7 @@ Result<Recipe> parse_recipe(std::string_view text, const std::string& place,
   SOTTO_CHECK(check_together(place, given, recipe));
   SOTTO_CHECK(check_privacy(place, given, recipe));
   SOTTO_CHECK(check_shuffle(given, recipe));
+  SOTTO_CHECK(check_baselines(given, recipe));
   if (recipe.output.name.empty()) {
     recipe.output.name = std::filesystem::path(place).stem().string();
   }

@@ -19,7 +19,7 @@ Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan
       return intake.aggregator.accept(envelope);
     });
   }
-  SOTTO_CHECK(transport.collect(plan, model, sinks));
+  SOTTO_TRY(const Delivery delivery, transport.collect(plan, model, sinks));
 
   const Stopwatch merging;
   std::uint64_t bytes = 0;
@@ -27,10 +27,18 @@ Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan
     bytes += intakes[i].bytes;
     if (i > 0) SOTTO_CHECK(intakes[0].aggregator.merge(intakes[i].aggregator));
   }
+  for (const SummedEnvelope& sum : delivery.sums) {
+    SOTTO_CHECK(intakes[0].aggregator.accept(sum));
+  }
   CollectedRound collected;
-  collected.reports = plan.clients.size();
-  collected.bytes_up = bytes;
-  if (collected.reports >= min_batch) {
+  collected.reports = delivery.reports;
+  collected.bytes_up = bytes + delivery.bytes_up;
+  collected.withheld = delivery.withheld;
+  if (collected.reports < min_batch && collected.withheld.empty()) {
+    collected.withheld =
+        std::to_string(collected.reports) + " reports are fewer than shuffle.min_batch";
+  }
+  if (collected.withheld.empty()) {
     SOTTO_TRY(Released released, intakes[0].aggregator.release());
     collected.reports = released.reports();
     collected.released = std::move(released);

@@ -13,7 +13,8 @@
 namespace sotto {
 
 struct CollectedRound {
-  std::optional<Released> released;  // missing where there were fewer than `min_batch` reports
+  std::optional<Released> released;  // missing where there were too few reports
+  std::string withheld;              // the reason, then
   std::uint64_t reports = 0;
   std::uint64_t bytes_up = 0;
   double merge_seconds = 0.0;  // joining the lanes' sums and decoding them

@@ -13,7 +13,9 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "federation/baselines.h"
 #include "federation/budget.h"
+#include "federation/local_learning.h"
 #include "federation/participation.h"
 #include "federation/plan.h"
 #include "federation/round.h"
@@ -61,6 +63,11 @@ class Run {
     if (options_.on_note) options_.on_note(text);
   }
   Exposure exposure() const;
+  std::vector<Claim> claims() const {
+    const Exposure all = exposure();
+    return recipe_claims(recipe_, *setup_.mechanism, all,
+                         training_facts(*setup_.partition, setup_.factory->layout(), all));
+  }
   Result<nlohmann::json> record(const char* status) const;
   Result<void> certify() const;
 
@@ -97,7 +104,7 @@ Result<void> Run::restore() {
   }
   // A killed run may have written a line for a round that its last checkpoint does not know.
   SOTTO_CHECK(folder_.write_metrics(result_.rounds));
-  result_.claims = claims_of(*setup_.mechanism, exposure());
+  result_.claims = claims();
   SOTTO_TRY(const nlohmann::json json, record("running"));
   return folder_.write_record(json);
 }
@@ -118,7 +125,8 @@ Result<void> Run::replay() {
       std::ranges::set_difference(clients, it->second, std::back_inserter(left));
       clients = std::move(left);
     }
-    if (clients.size() != metrics.reports) {
+    const auto sent = clients.size() - vanishing(recipe_, metrics.round, clients).size();
+    if (sent != metrics.reports) {
       return fail(ErrorKind::kCorrupt, "the checkpoint's round " + std::to_string(metrics.round) +
                                            " has other clients than this recipe picks");
     }
@@ -160,15 +168,15 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
     if (options_.on_client) options_.on_client(number, done, total);
   };
   SOTTO_TRY(const CollectedRound collected,
-            collect_round(transport, plan, result_.model,
+            collect_round(*setup_.server_side, plan, result_.model,
                           static_cast<std::uint64_t>(recipe_.shuffle.min_batch)));
   // Before anything that the reports decided can be seen outside.
   SOTTO_CHECK(budget_.bind(transport.take_hashes()));
   if (collected.released) {
     server_.apply(number, 0, collected.released->values(), result_.model);
   } else {
-    note("round " + std::to_string(number) + ": " + std::to_string(collected.reports) +
-         " reports are fewer than shuffle.min_batch; nothing is released and the model stays");
+    note("round " + std::to_string(number) + ": " + collected.withheld +
+         "; nothing is released and the model stays");
   }
   participation_.add(plan.clients);
   if (!admission.refused.empty()) refused_[number] = admission.refused;
@@ -302,7 +310,7 @@ Result<RunResult> Run::execute() {
     if (options_.on_round) options_.on_round(*metrics);
   }
   if (result_.stopped.empty()) result_.stopped = out_of_patience() ? "patience" : "rounds";
-  result_.claims = claims_of(*setup_.mechanism, exposure());
+  result_.claims = claims();
   SOTTO_TRY(const nlohmann::json json, record("finished"));
   if (folder_.writes()) {
     SOTTO_CHECK(setup_.factory->save(result_.model, folder_.model_path()));
@@ -345,6 +353,7 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
     options.on_note("this network draws from a global generator: training on " +
                     std::to_string(setup.transport->lanes()) + " thread");
   }
+  if (learns_alone(recipe)) return learn_alone(recipe, options, setup, folder, utc_now());
   return Run(recipe, options, std::move(setup), std::move(folder)).execute();
 }
 
