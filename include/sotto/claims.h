@@ -48,6 +48,11 @@ struct Exposure {
 /// The table of claims, from the narrowest to the widest.
 std::vector<Claim> claims_of(const Mechanism& mechanism, const Exposure& exposure);
 
+/// What a client's single record is protected by when it trains with DPSGD: gradients clipped,
+/// noise of `noise_multiplier` times the clipping norm, each record in a batch with probability
+/// `sampling`. It speaks of one record, not of the client: no claim of the table is like it.
+Claim dpsgd_claim(double noise_multiplier, double sampling, std::uint64_t steps, double delta);
+
 /// Whether claims of this scope are proven ones about a client over the whole training, with the
 /// server as the adversary: what a run may be called by.
 bool promises_client(std::string_view scope);
