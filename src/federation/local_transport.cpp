@@ -25,14 +25,15 @@ Result<Delivery> LocalTransport::collect(const RoundPlan& plan, std::span<const 
                                          std::span<const EnvelopeSink> sinks) {
   std::mutex mutex;
   std::uint64_t done = 0;
-  SOTTO_CHECK(
-      parallel_for(lanes(), plan.clients.size(), [&](unsigned lane, std::size_t i) -> Result<void> {
+  const auto all = parallel_for(
+      lanes(), plan.clients.size(), [&](unsigned lane, std::size_t i) -> Result<void> {
         SOTTO_CHECK(run_client(lanes_[lane], plan, plan.clients[i], model, sinks[lane]));
         const std::scoped_lock lock(mutex);
         ++done;
         if (on_client) on_client(done, plan.clients.size());
         return {};
-      }));
+      });
+  SOTTO_CHECK(all);
   Delivery delivery;
   delivery.reports = plan.clients.size();
   return delivery;
