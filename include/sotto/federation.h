@@ -29,13 +29,32 @@ enum class Payload {
   kGradient,  // the gradient of the loss over its data, without training
 };
 
+/// One mechanism and the tensors that it protects.
+struct Part {
+  std::shared_ptr<const Mechanism> mechanism;  // its domain's layout: these tensors, in this order
+  std::vector<std::size_t> tensors;            // of the model's layout, ascending
+};
+
+/// Clients that send the same kinds of reports: only these are added to one another.
+struct ClientGroup {
+  std::vector<std::uint32_t> clients;  // ascending
+  std::vector<Part> parts;             // a report for each
+};
+
 /// What the server asks for in one round.
 struct RoundPlan {
   RoundId round = 0;  // from 1
-  std::vector<std::uint32_t> clients;
-  std::shared_ptr<const Mechanism> mechanism;
+  std::vector<ClientGroup> groups;
   std::size_t split = 0;  // symbols in an envelope; 0: the whole report
   Payload payload = Payload::kWeights;
+  /// The longest random delay of an envelope, in seconds; 0: none.
+  double latency = 0.0;
+
+  std::size_t clients() const noexcept {
+    std::size_t sum = 0;
+    for (const ClientGroup& group : groups) sum += group.clients.size();
+    return sum;
+  }
 };
 
 /// Takes a round's envelopes; called by one thread at a time.
@@ -43,11 +62,14 @@ using EnvelopeSink = std::function<Result<void>(const Envelope&)>;
 
 /// What came of asking a round's clients, besides the envelopes that went to the sinks.
 struct Delivery {
-  std::uint64_t reports = 0;  // that were sent
+  struct Group {
+    std::uint64_t reports = 0;  // that were sent
+    std::string withheld;       // why nothing may be released; empty where something may
+  };
+  std::vector<Group> groups;  // as in the plan
   /// Of secure aggregation: what the reports add up to, and bytes that are no envelope's.
   std::vector<SummedEnvelope> sums;
   std::uint64_t bytes_up = 0;
-  std::string withheld;  // why nothing may be released; empty where something may
 };
 
 /// Brings the envelopes of a round's clients to the server. Only envelopes fit through it.
@@ -73,6 +95,7 @@ struct RoundMetrics {
   /// Of clients that learn alone, whose mean is `accuracy`.
   std::optional<double> lowest_accuracy;
   std::optional<double> highest_accuracy;
+  double delay_seconds = 0.0;  // simulated: by which random delays made the round longer
   double round_seconds = 0.0;
   double train_seconds = 0.0;  // collecting: local training and what surrounds it
   double evaluate_seconds = 0.0;
@@ -105,11 +128,22 @@ struct RunOptions {
   std::function<void(const std::string&)> on_note;
 };
 
+/// Clients with the same budget: what they were exposed to and may be told.
+struct GroupClaims {
+  std::string name;  // "all clients", "clients with budget 3 a weight"
+  std::uint64_t clients = 0;
+  Exposure exposure;
+  std::vector<Claim> claims;
+};
+/// The group whose clients are promised least; `groups` has one at least.
+const GroupClaims& worst_group(std::span<const GroupClaims> groups);
+
 struct RunResult {
   std::vector<RoundMetrics> rounds;
   std::vector<float> model;
   std::string stopped;  // "rounds", "patience", or "budget": no client of a round had any left
-  std::vector<Claim> claims;
+  std::vector<GroupClaims> groups;
+  std::vector<Claim> claims;  // of the worst group
   double total_seconds = 0.0;
   std::shared_ptr<const nlohmann::json> record;  // what run.json says
 
@@ -128,11 +162,9 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
 
 /// What a recipe promises its clients, known before any training.
 struct PrivacyPlan {
-  std::shared_ptr<const Mechanism> mechanism;
   std::size_t clients = 0;
   std::size_t clients_per_round = 0;
-  Exposure exposure;
-  std::vector<Claim> claims;  // all that the recipe promises, the mechanism's claims among them
+  std::vector<GroupClaims> groups;  // with all that the recipe promises them
 };
 
 /// Reads data only where it must: to learn the shape of a set that is not a known one, or how many

@@ -66,9 +66,8 @@ TrainingFacts training_facts(const Partition& partition, const Layout& layout,
     facts.samples.insert(partition.client(client).size());
   }
   facts.parameters = layout.parameter_count();
-  facts.rounds = exposure.rounds;
+  for (const Turn& turn : exposure.turns) facts.rounds += turn.rounds;
   facts.delta = exposure.delta;
-  facts.fewest = exposure.batches.empty() ? 0 : exposure.batches.begin()->first;
   return facts;
 }
 
@@ -118,13 +117,13 @@ std::vector<Claim> training_claims(const Recipe& recipe, const TrainingFacts& fa
   return claims;
 }
 
-std::vector<Claim> recipe_claims(const Recipe& recipe, const Mechanism& mechanism,
-                                 const Exposure& exposure, const TrainingFacts& facts) {
+std::vector<Claim> recipe_claims(const Recipe& recipe, const Exposure& exposure,
+                                 const TrainingFacts& facts) {
   if (learns_alone(recipe)) {
     return {{"client, whole training", 0.0, 0.0,
              "nothing leaves a client: its model stays where it was trained", "-", "sotto"}};
   }
-  std::vector<Claim> claims = claims_of(mechanism, exposure);
+  std::vector<Claim> claims = claims_of(exposure);
   for (Claim& claim : training_claims(recipe, facts)) claims.push_back(std::move(claim));
   return claims;
 }

@@ -47,7 +47,6 @@ struct TrainingFacts {
   std::set<std::size_t> samples;  // numbers of samples that clients have
   std::size_t parameters = 0;
   std::uint64_t rounds = 0;  // the most that a client took part in
-  std::size_t fewest = 0;    // clients in a round
   double delta = 1e-6;
 };
 TrainingFacts training_facts(const Partition& partition, const Layout& layout,
@@ -57,7 +56,7 @@ TrainingFacts training_facts(const Partition& partition, const Layout& layout,
 std::vector<Claim> training_claims(const Recipe& recipe, const TrainingFacts& facts);
 /// The whole table of a recipe: the mechanism's claims and these; of local learning, that nothing
 /// leaves.
-std::vector<Claim> recipe_claims(const Recipe& recipe, const Mechanism& mechanism,
-                                 const Exposure& exposure, const TrainingFacts& facts);
+std::vector<Claim> recipe_claims(const Recipe& recipe, const Exposure& exposure,
+                                 const TrainingFacts& facts);
 
 }  // namespace sotto

@@ -35,7 +35,7 @@ class LocalLearning {
   void summarize(const std::vector<EvaluationSums>& sums, RoundMetrics& metrics) const;
   Result<void> remember();
   nlohmann::json record(const char* status) const {
-    return run_json({recipe_, setup_, result_, status, started_, Exposure{}, std::nullopt});
+    return run_json({recipe_, setup_, result_, status, started_, std::nullopt});
   }
   std::span<float> weights_of(std::size_t client) {
     return std::span(weights_).subspan(client * size_, size_);
@@ -70,7 +70,8 @@ Result<void> LocalLearning::restore() {
     }
   }
   SOTTO_CHECK(folder_.write_metrics(result_.rounds));
-  result_.claims = recipe_claims(recipe_, *setup_.mechanism, Exposure{}, TrainingFacts{});
+  result_.claims = recipe_claims(recipe_, Exposure{}, TrainingFacts{});
+  result_.groups = {{"all clients", clients_, Exposure{}, result_.claims}};
   return folder_.write_record(record("running"));
 }
 

@@ -1,47 +1,104 @@
 #include "federation/round.h"
 
+#include <map>
+
 #include "base/clock.h"
 #include "sotto/aggregate.h"
 
 namespace sotto {
+namespace {
+
+/// What one lane of the transport brings: sums for each mechanism of the round, by its id.
+struct Intake {
+  std::map<std::string, Aggregator, std::less<>> sums;
+  std::uint64_t bytes = 0;
+
+  Result<void> accept(const Envelope& envelope) {
+    const auto it = sums.find(envelope.mechanism_id());
+    if (it == sums.end()) {
+      return fail(ErrorKind::kRefused, "envelope refused: mechanism '" + envelope.mechanism_id() +
+                                           "' has no part in this round");
+    }
+    bytes += envelope.serialized_size();
+    return it->second.accept(envelope);
+  }
+  Result<void> accept(const SummedEnvelope& sum) {
+    const auto it = sums.find(sum.mechanism_id());
+    if (it == sums.end()) {
+      return fail(ErrorKind::kRefused,
+                  "sum refused: mechanism '" + sum.mechanism_id() + "' has no part in this round");
+    }
+    return it->second.accept(sum);
+  }
+};
+
+Result<Intake> make_intake(const RoundPlan& plan) {
+  Intake intake;
+  for (const ClientGroup& group : plan.groups) {
+    for (const Part& part : group.parts) {
+      const auto [it, fresh] = intake.sums.emplace(std::string(part.mechanism->id()),
+                                                   Aggregator(part.mechanism, plan.round));
+      if (!fresh) {
+        return fail(ErrorKind::kInternal, "two groups of a round share mechanism '" + it->first +
+                                              "': they are one batch");
+      }
+    }
+  }
+  return intake;
+}
+
+}  // namespace
+
+std::uint64_t CollectedRound::reports() const {
+  std::uint64_t sum = 0;
+  for (const CollectedGroup& group : groups) sum += group.reports;
+  return sum;
+}
+
+std::uint64_t CollectedRound::released() const {
+  std::uint64_t sum = 0;
+  for (const CollectedGroup& group : groups) sum += group.released.empty() ? 0 : group.reports;
+  return sum;
+}
 
 Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan,
                                      std::span<const float> model, std::uint64_t min_batch) {
-  struct Intake {
-    Aggregator aggregator;
-    std::uint64_t bytes = 0;
-  };
-  std::vector<Intake> intakes(transport.lanes(), Intake{Aggregator(plan.mechanism, plan.round)});
+  SOTTO_TRY(const Intake empty, make_intake(plan));
+  std::vector<Intake> intakes(transport.lanes(), empty);
   std::vector<EnvelopeSink> sinks;
   for (Intake& intake : intakes) {
-    sinks.emplace_back([&intake](const Envelope& envelope) {
-      intake.bytes += envelope.serialized_size();
-      return intake.aggregator.accept(envelope);
-    });
+    sinks.emplace_back([&intake](const Envelope& envelope) { return intake.accept(envelope); });
   }
   SOTTO_TRY(const Delivery delivery, transport.collect(plan, model, sinks));
 
   const Stopwatch merging;
-  std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < intakes.size(); ++i) {
-    bytes += intakes[i].bytes;
-    if (i > 0) SOTTO_CHECK(intakes[0].aggregator.merge(intakes[i].aggregator));
-  }
-  for (const SummedEnvelope& sum : delivery.sums) {
-    SOTTO_CHECK(intakes[0].aggregator.accept(sum));
-  }
   CollectedRound collected;
-  collected.reports = delivery.reports;
-  collected.bytes_up = bytes + delivery.bytes_up;
-  collected.withheld = delivery.withheld;
-  if (collected.reports < min_batch && collected.withheld.empty()) {
-    collected.withheld =
-        std::to_string(collected.reports) + " reports are fewer than shuffle.min_batch";
+  Intake& all = intakes.front();
+  for (std::size_t i = 0; i < intakes.size(); ++i) {
+    collected.bytes_up += intakes[i].bytes;
+    if (i == 0) continue;
+    for (auto& [id, sums] : all.sums) SOTTO_CHECK(sums.merge(intakes[i].sums.at(id)));
   }
-  if (collected.withheld.empty()) {
-    SOTTO_TRY(Released released, intakes[0].aggregator.release());
-    collected.reports = released.reports();
-    collected.released = std::move(released);
+  collected.bytes_up += delivery.bytes_up;
+  for (const SummedEnvelope& sum : delivery.sums) SOTTO_CHECK(all.accept(sum));
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+    CollectedGroup result;
+    result.reports = delivery.groups[i].reports;
+    result.withheld = delivery.groups[i].withheld;
+    if (result.reports == 0) {
+      result.withheld = "no reports";
+    } else if (result.withheld.empty() && result.reports < min_batch) {
+      result.withheld =
+          std::to_string(result.reports) + " reports are fewer than shuffle.min_batch";
+    }
+    if (result.withheld.empty()) {
+      for (const Part& part : plan.groups[i].parts) {
+        SOTTO_TRY(Released released, all.sums.find(part.mechanism->id())->second.release());
+        result.reports = released.reports();
+        result.released.push_back(std::move(released));
+      }
+    }
+    collected.groups.push_back(std::move(result));
   }
   collected.merge_seconds = merging.seconds();
   return collected;

@@ -1,5 +1,6 @@
 // A transport whose envelopes never reach the server one by one: clients mask them, and the server
-// is given their sum (sotto/secure.h). The clients' work is that of the transport below it.
+// is given their sum (sotto/secure.h). The clients' work is that of the transport below it. Clients
+// with different mechanisms are never added to one another, so each group has masks of its own.
 #pragma once
 
 #include "federation/local_transport.h"

@@ -13,7 +13,6 @@ struct Setup {
   std::unique_ptr<const Partition> partition;
   Preprocess preprocess;
   std::shared_ptr<const TrainerFactory> factory;
-  std::shared_ptr<const Mechanism> mechanism;
   std::unique_ptr<LocalTransport> transport;
   /// What the server collects from: the clients' transport, or one above it that hides reports.
   std::shared_ptr<Transport> server_side;

@@ -5,6 +5,7 @@
 #include <torch/version.h>
 
 #include <numeric>
+#include <optional>
 #include <sstream>
 
 #include "base/file.h"
@@ -79,7 +80,7 @@ class TorchTrainer final : public Trainer {
     if (options.clip > 0.0) return train_privately(data, indices, preprocess, options, bits);
     return guarded("training", [&]() -> Result<void> {
       use_one_thread_here();
-      FlatOptimizer optimizer(options, net_->parameters(), net_->gradients());
+      FlatOptimizer& optimizer = begin_optimizer(options);
       order_.assign(indices.begin(), indices.end());
       for (std::uint32_t epoch = 0; epoch < options.epochs; ++epoch) {
         shuffle(std::span(order_), bits);
@@ -94,6 +95,13 @@ class TorchTrainer final : public Trainer {
       return {};
     });
   }
+
+  void set_optimizer_state(std::vector<float> state) override { start_ = std::move(state); }
+  std::vector<float> optimizer_state() const override {
+    return optimizer_ ? optimizer_->state() : std::vector<float>();
+  }
+
+  bool use_batch_statistics(bool use) override { return net_->use_batch_statistics(use); }
 
   Result<EvaluationSums> evaluate(const Dataset& data, std::span<const std::uint32_t> indices,
                                   const Preprocess& preprocess) override {
@@ -117,6 +125,14 @@ class TorchTrainer final : public Trainer {
   }
 
  private:
+  /// A fresh one, or one that goes on from the state that was set.
+  FlatOptimizer& begin_optimizer(const TrainOptions& options) {
+    FlatOptimizer& optimizer = optimizer_.emplace(options, net_->parameters(), net_->gradients());
+    if (!start_.empty()) optimizer.restore(start_);
+    start_.clear();
+    return optimizer;
+  }
+
   /// DP-SGD. One backward pass for each sample: its gradient then depends on nothing but the
   /// weights and the sample, to the last bit, which is what clipping needs.
   Result<void> train_privately(const Dataset& data, std::span<const std::uint32_t> indices,
@@ -125,7 +141,7 @@ class TorchTrainer final : public Trainer {
     SOTTO_CHECK(check_private(layout_));
     return guarded("private training", [&]() -> Result<void> {
       use_one_thread_here();
-      FlatOptimizer optimizer(options, net_->parameters(), net_->gradients());
+      FlatOptimizer& optimizer = begin_optimizer(options);
       const Lots lots = lots_of(options, indices.size());
       const auto parameters = static_cast<std::size_t>(net_->parameters().numel());
       PrivateStep step(parameters, options);
@@ -182,6 +198,8 @@ class TorchTrainer final : public Trainer {
   Layout layout_;
   std::unique_ptr<TorchNet> net_;
   torch::Device device_;
+  std::optional<FlatOptimizer> optimizer_;  // of the last train()
+  std::vector<float> start_;                // where the next one's optimizer starts; empty: afresh
   std::vector<std::uint32_t> order_;
   std::vector<float> pixels_;
   std::vector<std::int64_t> labels_;
