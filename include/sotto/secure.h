@@ -7,10 +7,11 @@
 // client that vanished, or the own mask's seed of one that did not; never both of one client, which
 // would bare its report. Symbols are integers, so the unmasked sum is the plain one, bit for bit.
 //
-// Each state of a party is a class of its own, and moving on consumes it: a client cannot answer
-// twice, or mask before it has shared. Assumption: a server that follows the protocol but is
-// curious, and fewer than `threshold` clients who tell it what they know. (A server that lies about
-// who vanished is not met here: that takes signatures and one more exchange.)
+// Each state of a party is a class of its own that cannot be copied, and moving on consumes it: a
+// client cannot answer twice, or mask before it has shared. Secrets are wiped when a state ends.
+// Assumption: a server that follows the protocol but is curious, and fewer than `threshold` clients
+// who tell it what they know. (A server that lies about who vanished is not met here: that takes
+// signatures and one more exchange.)
 //
 // X25519, BLAKE2b and ChaCha20 are libsodium's; secret sharing is over the field of 2^61 - 1.
 #pragma once
@@ -117,6 +118,9 @@ struct Answer {
 /// After it has sent its masked report.
 class UnmaskingClient {
  public:
+  UnmaskingClient(UnmaskingClient&&) noexcept = default;
+  UnmaskingClient& operator=(UnmaskingClient&&) noexcept = default;
+
   /// Refuses fewer than the threshold, and members that there are not.
   Result<Answer> answer(std::span<const Member> survivors) &&;
 
@@ -132,6 +136,10 @@ class UnmaskingClient {
 /// Knows everybody's keys and has sent its shares.
 class MaskingClient {
  public:
+  MaskingClient(MaskingClient&&) noexcept = default;
+  MaskingClient& operator=(MaskingClient&&) noexcept = default;
+  ~MaskingClient();
+
   /// The masked report, and the state in which the client helps to unmask the sum. `incoming` are
   /// the boxes that the others sealed for this client.
   struct Masked;
@@ -160,6 +168,10 @@ struct MaskingClient::Masked {
 class AdvertisingClient {
  public:
   AdvertisingClient(const Session& session, Member member, BitSource& bits);
+  AdvertisingClient(AdvertisingClient&&) noexcept = default;
+  AdvertisingClient& operator=(AdvertisingClient&&) noexcept = default;
+  ~AdvertisingClient();
+
   Advertisement advertisement() const;
 
   /// `roster` has one advertisement of every member, in their order.

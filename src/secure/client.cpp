@@ -22,6 +22,14 @@ AdvertisingClient::AdvertisingClient(const Session& session, Member member, BitS
       mask_secret_(draw_secret(bits)),
       seed_(draw_secret(bits)) {}
 
+AdvertisingClient::~AdvertisingClient() {
+  for (Secret* const secret : {&seal_secret_, &mask_secret_, &seed_}) wipe(*secret);
+}
+
+MaskingClient::~MaskingClient() {
+  for (Secret* const secret : {&seal_secret_, &mask_secret_, &seed_}) wipe(*secret);
+}
+
 Advertisement AdvertisingClient::advertisement() const {
   return {member_, public_key(seal_secret_), public_key(mask_secret_), digest_of(seed_)};
 }
@@ -56,7 +64,7 @@ Result<AdvertisingClient::Shared> AdvertisingClient::share(std::span<const Adver
 
 Result<MaskingClient::Masked> MaskingClient::mask(std::span<const Envelope> envelopes,
                                                   std::span<const SealedShares> incoming) && {
-  Masked masked;
+  Masked masked{MaskedReport(), UnmaskingClient()};
   UnmaskingClient& next = masked.next;
   next.session_ = session_;
   next.member_ = member_;

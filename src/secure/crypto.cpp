@@ -42,6 +42,8 @@ Secret draw_secret(BitSource& bits) {
   return secret;
 }
 
+void wipe(Secret& secret) { sodium_memzero(secret.data(), secret.size()); }
+
 PublicKey public_key(const Secret& secret) {
   ready();
   PublicKey key;

@@ -14,6 +14,7 @@ namespace sotto::secure {
 
 /// 32 fresh bytes: a secret key of X25519, or a seed.
 Secret draw_secret(BitSource& bits);
+void wipe(Secret& secret);
 PublicKey public_key(const Secret& secret);
 Digest digest_of(const Secret& seed);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <ostream>
 #include <set>
 
 #include "core/stage_fixture.h"
@@ -41,6 +42,9 @@ struct Case {
   std::size_t split;
   std::set<Member> vanished;
 };
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.mechanism << ", split " << c.split << ", " << c.vanished.size() << " vanished";
+}
 
 class SumIsPlain : public testing::TestWithParam<Case> {};
 
