@@ -71,7 +71,11 @@ Result<void> LocalLearning::restore() {
   }
   SOTTO_CHECK(folder_.write_metrics(result_.rounds));
   result_.claims = recipe_claims(recipe_, Exposure{}, TrainingFacts{});
-  result_.groups = {{"all clients", clients_, Exposure{}, result_.claims}};
+  GroupClaims all;
+  all.name = "all clients";
+  all.clients = clients_;
+  all.claims = result_.claims;
+  result_.groups = {all};
   return folder_.write_record(record("running"));
 }
 
