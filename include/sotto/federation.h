@@ -33,6 +33,7 @@ enum class Payload {
 struct Part {
   std::shared_ptr<const Mechanism> mechanism;  // its domain's layout: these tensors, in this order
   std::vector<std::size_t> tensors;            // of the model's layout, ascending
+  MechanismSpec spec;                          // what the mechanism was made from
 };
 
 /// Clients that send the same kinds of reports: only these are added to one another.
@@ -133,6 +134,7 @@ struct GroupClaims {
   std::string name;  // "all clients", "clients with budget 3 a weight"
   std::uint64_t clients = 0;
   Exposure exposure;
+  std::vector<MechanismSpec> mechanisms;  // of the exposure, each once
   std::vector<Claim> claims;
 };
 /// The group whose clients are promised least; `groups` has one at least.
@@ -175,9 +177,8 @@ Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::pa
 
 /// "scope", "epsilon" (null: infinite), "delta", "theorem", "assumption", "source", "vacuous".
 nlohmann::json to_json(const Claim& claim);
-/// The mechanism, what it was or will be exposed to, and the claims, as run.json and --json show
-/// them.
-nlohmann::json privacy_record(const Mechanism& mechanism, const Exposure& exposure,
-                              const std::vector<Claim>& claims, bool planned);
+/// Mechanisms, what they were or will be exposed to, and the claims, as run.json and --json show
+/// them: those of the worst group, and all groups under "groups".
+nlohmann::json privacy_record(std::span<const GroupClaims> groups, bool planned);
 
 }  // namespace sotto

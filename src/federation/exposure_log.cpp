@@ -50,7 +50,7 @@ Result<std::vector<GroupClaims>> planned_exposures(const Recipe& recipe, const P
   std::vector<GroupClaims> exposures;
   for (std::size_t group = 0; group < planner.groups(); ++group) {
     GroupClaims planned{
-        group_name(recipe, planner, group), sizes[group], recipe_exposure(recipe, share), {}};
+        group_name(recipe, planner, group), sizes[group], recipe_exposure(recipe, share), {}, {}};
     planned.exposure.every_round = per_round == clients;
     // Of a group, its share of those who are picked: what can be said before anyone is.
     const auto batch = planned.exposure.every_round
@@ -64,6 +64,7 @@ Result<std::vector<GroupClaims>> planned_exposures(const Recipe& recipe, const P
       const std::uint64_t rounds = schedule.rounds_of(slot);
       Turn turn;
       turn.variants = {mechanisms_of(parts)};
+      for (const Part& part : parts) planned.mechanisms.push_back(part.spec);
       turn.rounds = rounds;
       if (const std::vector<double>& limits = recipe.ledger.rounds; !limits.empty()) {
         const double most = *std::ranges::max_element(limits);
@@ -93,6 +94,11 @@ void ExposureLog::add(std::size_t slot, std::size_t group, const ClientGroup& se
   if (std::ranges::find(log.variants, ids) == log.variants.end()) {
     log.variants.push_back(ids);
     log.turn.variants.push_back(mechanisms_of(sent.parts));
+    for (const Part& part : sent.parts) {
+      const std::string id(part.mechanism->id());
+      if (!groups_[group].ids.insert(id).second) continue;
+      groups_[group].mechanisms.push_back(part.spec);
+    }
   }
   if (released > 0) ++log.turn.batches[released];
   for (const std::uint32_t client : sent.clients) ++log.rounds[client];
@@ -105,8 +111,11 @@ std::vector<GroupClaims> ExposureLog::exposures(const Recipe& recipe,
   const double share = share_of_clients(clients, clients_per_round(recipe.federation, clients));
   std::vector<GroupClaims> exposures;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    GroupClaims group{
-        group_name(recipe, planner, g), groups_[g].clients, recipe_exposure(recipe, share), {}};
+    GroupClaims group{group_name(recipe, planner, g),
+                      groups_[g].clients,
+                      recipe_exposure(recipe, share),
+                      groups_[g].mechanisms,
+                      {}};
     for (const auto& [slot, log] : groups_[g].slots) {
       Turn turn = log.turn;
       std::uint64_t least = group.clients == log.rounds.size() ? ~std::uint64_t{0} : 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ class ExposureLog {
   struct GroupLog {
     std::uint64_t clients = 0;
     std::map<std::size_t, SlotLog> slots;
+    std::vector<MechanismSpec> mechanisms;
+    std::set<std::string> ids;  // of these
   };
   std::vector<GroupLog> groups_;
 };

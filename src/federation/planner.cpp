@@ -82,9 +82,11 @@ Result<Part> Planner::make_part(std::vector<std::size_t> tensors,
     domain.layout = std::move(layout);
   }
   for (const std::size_t i : tensors) domain.ranges.push_back(ranges_[i]);
-  auto mechanism = make_mechanism(recipe_.privacy.mechanism, std::move(domain), parameters);
+  auto mechanism = make_mechanism(recipe_.privacy.mechanism, domain, parameters);
   if (!mechanism) return at(recipe_.file, mechanism.error());
-  return Part{std::shared_ptr<const Mechanism>(std::move(*mechanism)), std::move(tensors)};
+  return Part{std::shared_ptr<const Mechanism>(std::move(*mechanism)),
+              std::move(tensors),
+              {recipe_.privacy.mechanism, parameters, std::move(domain)}};
 }
 
 Result<std::vector<Part>> Planner::parts(RoundId round, std::size_t group) const {

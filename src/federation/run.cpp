@@ -331,7 +331,9 @@ Result<nlohmann::json> Run::record(const char* status) const {
 
 Result<void> Run::certify() const {
   CertificateContent content;
-  content.exposure = worst_group(result_.groups).exposure;
+  const GroupClaims& group = worst_group(result_.groups);
+  content.mechanisms = group.mechanisms;
+  content.exposure = group.exposure;
   content.recipe = recipe_.fingerprint();
   SOTTO_TRY(content.ledger, budget_.head());
   content.accounts = budget_.accounts();
