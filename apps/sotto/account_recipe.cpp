@@ -106,7 +106,7 @@ Result<int> account_recipe(const Arguments& arguments, const std::vector<std::st
   }
   if (!recipe) return tl::unexpected(recipe.error());
   SOTTO_TRY(const PrivacyPlan plan, plan_privacy(*recipe, arguments.data, trainer()));
-  const std::vector<Claim> claims = claims_of(*plan.mechanism, plan.exposure);
+  const std::vector<Claim> claims = claims_of(plan);
   if (!arguments.plot.empty()) SOTTO_CHECK(write_plot(plan, arguments.plot));
   if (arguments.json) {
     nlohmann::json json = privacy_record(*plan.mechanism, plan.exposure, claims, true);

@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "federation/encode_keys.h"
 #include "federation/recipe_keys.h"
 #include "federation/toml.h"
 #include "sotto/mechanism.h"
@@ -281,6 +282,7 @@ Result<Recipe> parse_recipe(std::string_view text, const std::string& place,
   SOTTO_CHECK(check_together(place, given, recipe));
   SOTTO_CHECK(check_privacy(place, given, recipe));
   SOTTO_CHECK(check_shuffle(given, recipe));
+  SOTTO_CHECK(check_encode(place, given, recipe));
   if (recipe.output.name.empty()) {
     recipe.output.name = std::filesystem::path(place).stem().string();
   }
@@ -298,7 +300,7 @@ nlohmann::json Recipe::to_json() const {
   nlohmann::json sections;
   for (const KeyBinding& binding : key_bindings()) {
     const std::size_t dot = binding.key.find('.');
-    sections[binding.key.substr(0, dot)][binding.key.substr(dot + 1)] = binding.show(*this);
+    sections[binding.key.substr(0, dot)][binding.key.substr(dot + 1)] = binding.value(*this);
   }
   return sections;
 }
@@ -306,7 +308,7 @@ nlohmann::json Recipe::to_json() const {
 std::string Recipe::fingerprint() const {
   std::string text;
   for (const KeyBinding& binding : key_bindings()) {
-    const nlohmann::json value = binding.show(*this);
+    const nlohmann::json value = binding.value(*this);
     // A key that is not there decides nothing: a new one leaves older runs their fingerprints.
     if (binding.decides_model && !value.is_null()) text += binding.key + '=' + value.dump() + '\n';
   }

@@ -93,7 +93,7 @@ Result<void> Run::restore() {
   }
   // A killed run may have written a line for a round that its last checkpoint does not know.
   SOTTO_CHECK(folder_.write_metrics(result_.rounds));
-  result_.claims = claims_of(*setup_.mechanism, exposure());
+  result_.claims = claims_of(setup_, exposure());
   SOTTO_TRY(const nlohmann::json json, record("running"));
   return folder_.write_record(json);
 }
@@ -299,7 +299,7 @@ Result<RunResult> Run::execute() {
     if (options_.on_round) options_.on_round(*metrics);
   }
   if (result_.stopped.empty()) result_.stopped = out_of_patience() ? "patience" : "rounds";
-  result_.claims = claims_of(*setup_.mechanism, exposure());
+  result_.claims = claims_of(setup_, exposure());
   SOTTO_TRY(const nlohmann::json json, record("finished"));
   if (folder_.writes()) {
     SOTTO_CHECK(setup_.factory->save(result_.model, folder_.model_path()));

@@ -33,8 +33,8 @@ nlohmann::json run_json(const RunFacts& facts) {
         {"clients", setup.partition->clients()},
         {"clients_per_round", setup.clients_per_round},
         {"partition", recipe.data.partition}}},
-      {"privacy",
-       privacy_record(*setup.mechanism, facts.exposure, result.claims, result.stopped.empty())},
+      {"privacy", privacy_record(setup.encoding ? *setup.encoding->privacy.bits : *setup.mechanism,
+                                 facts.exposure, result.claims, result.stopped.empty())},
       {"ledger", nullptr},
       {"stopped", nullptr},
       {"final", nullptr},
@@ -57,6 +57,10 @@ nlohmann::json run_json(const RunFacts& facts) {
                      {"train_seconds", train},
                      {"evaluate_seconds", evaluate},
                      {"engine_seconds", engine}};
+  if (setup.encoding) {
+    json["privacy"]["encode"] = setup.encoding->record;
+    json["timings"]["encode_seconds"] = setup.encoding->seconds;
+  }
   if (!result.stopped.empty()) json["stopped"] = result.stopped;
   const auto brief = [](const RoundMetrics& metrics) {
     const nlohmann::json whole = metrics.to_json();

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "federation/encode.h"
 #include "federation/local_transport.h"
 #include "sotto/federation.h"
 
@@ -16,10 +17,16 @@ struct Setup {
   std::shared_ptr<const Mechanism> mechanism;
   std::unique_ptr<LocalTransport> transport;
   std::size_t clients_per_round = 0;
+  std::optional<Encoding> encoding;  // where records were randomized before the rounds
 };
+
+/// What may be said of a client's privacy in a run with this setup.
+std::vector<Claim> claims_of(const Setup& setup, const Exposure& exposure);
 
 Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
                          const MakeFactory& make_factory);
+
+Optimizer optimizer_of(std::string_view name);
 
 /// Number of threads that `requested` means here; 0 asks for all.
 unsigned thread_count(unsigned requested);
