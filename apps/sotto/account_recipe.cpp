@@ -84,11 +84,15 @@ void print_plan(const Recipe& recipe, const PrivacyPlan& plan, const std::vector
                    : fmt::format("a shuffler of {} weight{} at a time", with_commas(exposure.split),
                                  exposure.split == 1 ? "" : "s");
   }
+  if (recipe.encode.on()) {
+    fmt::print("{}: records as {} bits under {}, randomized once\n", recipe.output.name,
+               with_commas(plan.records->bits->outputs()), recipe.encode.mechanism);
+  }
   fmt::print("{}: mechanism {}, {} weights, {} of {} clients a round, {} rounds, {}\n\n",
              recipe.output.name, recipe.privacy.mechanism, with_commas(plan.mechanism->outputs()),
              with_commas(plan.clients_per_round), with_commas(plan.clients),
              with_commas(static_cast<std::uint64_t>(recipe.federation.rounds)), shuffler);
-  fmt::print("{}\n{}", claims_table(claims), promise(claims));
+  fmt::print("{}\n{}{}", claims_table(claims), promise(claims), record_promise(claims));
 }
 
 Result<int> account_recipe(const Arguments& arguments, const std::vector<std::string>& commands) {
