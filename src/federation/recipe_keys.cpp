@@ -125,6 +125,16 @@ std::vector<KeyBinding> make_bindings() {
   add_mechanism_parameters(bindings);
   for (KeyBinding& binding : encode_bindings()) bindings.push_back(std::move(binding));
   const KeyBinding more[] = {
+      text("bound.payload", AT(bound.payload), kDecidesModel,
+           "what a client sends: its weights, their difference to the model it was given, or the "
+           "gradient of the loss over its data",
+           {"weights", "delta", "gradient"}),
+      real("server.lr", AT(server.lr), Low::kOpen, 0.0, 1e6, kDecidesModel,
+           "how far the model moves along a round's result"),
+      real("server.momentum", AT(server.momentum), Low::kClosed, 0.0, 0.9999, kDecidesModel,
+           "share of the last step that the next one keeps"),
+      text("server.decay", AT(server.decay), kDecidesModel,
+           "server.lr over the rounds: constant, or a half cosine down to 0", {"none", "cosine"}),
       // Neither the mode nor the split changes a sum, but both change what a client was promised: a
       // run that goes on must keep the promise of the rounds before.
       text(
