@@ -41,6 +41,18 @@ std::span<std::uint8_t> row_of(Dataset& data, std::size_t i) {
   return std::span(bytes).subspan(i * data.packed_size(), data.packed_size());
 }
 
+/// That a bit 0 is reported as 1, read off the affine decoding y -> (y - q) scale. Most bits of
+/// features are 0, and thousands of inputs that are never 0 would drown the others in one common
+/// sum. The mechanism is public, unlike the mean of anybody's bits.
+double chance_of_one(const Mechanism& mechanism) {
+  const std::int64_t sums[] = {0, 1};
+  double decoded[2] = {};
+  for (std::size_t i = 0; i < 2; ++i) {
+    mechanism.decode(std::span(sums).subspan(i, 1), 1, 0, std::span(decoded).subspan(i, 1));
+  }
+  return decoded[0] == 0.0 ? 0.0 : -decoded[0] / (decoded[1] - decoded[0]);
+}
+
 class Stage {
  public:
   Stage(const Recipe& recipe, const ClientRecords& clients, const RunOptions& options)
@@ -263,10 +275,9 @@ Result<EncodedClients> Stage::run(unsigned threads, const MakeFactory& make_fact
                            }));
   std::vector<std::uint32_t> order(train_.size());
   std::iota(order.begin(), order.end(), 0U);
-  // The middle of a bit: public, unlike the mean of anybody's bits.
   Preprocess preprocess;
-  preprocess.mean = {0.5F};
-  preprocess.deviation = {0.5F};
+  preprocess.mean = {static_cast<float>(chance_of_one(*plan_.privacy.bits))};
+  preprocess.deviation = {1.0F};
   return EncodedClients{{clients_.data.name, std::move(train_), std::move(test_)},
                         Partition(std::move(order), starts_),
                         std::move(preprocess),

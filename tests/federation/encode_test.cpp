@@ -191,6 +191,16 @@ TEST(EncodeClients, TestRecordsKeepTrueLabelsAndArePlainWhereAsked) {
   EXPECT_NE(noisy.data.train.labels, bare.data.train.labels);
 }
 
+TEST(EncodeClients, BitsAreCentredAtTheChanceOfAFalseOne) {
+  const DataSplit data = some_data();
+  EXPECT_EQ(encoded(recipe_of({"encode.mechanism=none"}), 1, data).preprocess.mean.at(0), 0.0F);
+  const auto of_two =
+      encoded(recipe_of({"encode.mechanism=ldpfl-2", "encode.epsilon=0.5"}), 1, data);
+  EXPECT_NEAR(of_two.preprocess.mean.at(0), 1.0 / (1.0 + 10.0 * std::exp(0.5 / 20.0)), 1e-6);
+  const auto of_rr = encoded(recipe_of({"encode.mechanism=rr-bits", "encode.epsilon=40"}), 1, data);
+  EXPECT_NEAR(of_rr.preprocess.mean.at(0), 1.0 / (1.0 + std::exp(1.0)), 1e-6);
+}
+
 TEST(EncodeClients, TooFewTestRecordsAreAnError) {
   DataSplit data = some_data();
   data.test.labels.resize(2);
