@@ -23,9 +23,7 @@ void add_published(const RecordPrivacy& records, std::vector<Claim>& claims) {
   const Guarantee guarantee = records.bits->guarantee();
   const auto info = find_mechanism(name_of(*records.bits));
   if (!info || (*info)->published_client_claim.empty()) return;
-  std::string assumption(std::string((*info)->published_client_claim) +
-                         ". The exact value for the features is " +
-                         short_number(guarantee.epsilon));
+  std::string assumption((*info)->published_client_claim);
   if (records.label == nullptr) assumption += "; labels have no protection at all";
   claims.push_back({"as published, one record", guarantee.claimed_epsilon, guarantee.delta,
                     "the claim of the authors of " + name_of(*records.bits) + "; it does not hold",
@@ -58,7 +56,7 @@ std::vector<Claim> claims_of(const RecordPrivacy& records) {
                     fixed, kOurs});
   claims.push_back(
       {"record, label alone", records.label_epsilon(), 0.0,
-       records.label ? records.label->guarantee().statement
+       records.label ? "k-ary randomized response: pure local differential privacy for the label"
                      : "none: clients train on true labels and send the trained network as it is",
        kNoAssumption, kOurs});
   add_published(records, claims);

@@ -9,7 +9,7 @@ import time
 from sotto_program import PROGRAM, ROOT, SottoTest, sotto
 
 RECIPE = str(ROOT / "recipes" / "ldpfl-embedded.toml")
-SMALL = ["--set", "federation.rounds=2", "--set", "encode.features=16"]
+SMALL = ["--set", "federation.rounds=2", "--set", "encode.features=5"]
 
 
 class Ldpfl(SottoTest):
@@ -22,10 +22,10 @@ class Ldpfl(SottoTest):
         self.assertGreater(record["final"]["accuracy"], 0.5)
         encode = record["privacy"]["encode"]
         self.assertEqual(record["privacy"]["mechanism"], "ldpfl-2")
-        self.assertEqual(encode["bits"], 640)
-        self.assertEqual(encode["features"], 64)
+        self.assertEqual(encode["bits"], 100)
+        self.assertEqual(encode["features"], 10)
         self.assertEqual(encode["claimed_epsilon"], 0.5)
-        self.assertGreater(encode["exact_epsilon"], 2000)
+        self.assertGreater(encode["exact_epsilon"], 340)
         self.assertIsNone(encode["label_epsilon"])
         self.assertEqual(encode["records_per_client"], 3000)
         self.assertGreater(encode["local_accuracy"], 0.5)
@@ -80,7 +80,7 @@ class Ldpfl(SottoTest):
     def test_mistakes_are_usage_errors(self):
         self.fails(2, ["encode.mechanism", "did you mean"], "run", RECIPE,
                    "--set", "encode.mechanim=none")
-        self.fails(2, ["encode.features = 9999", "1,568"], "run", RECIPE,
+        self.fails(2, ["encode.features = 9999", "has 10 here"], "run", RECIPE,
                    "--set", "encode.features=9999", "--out", self.folder / "a")
         self.fails(2, ["encode.label_epsilon is missing"], "run", RECIPE,
                    "--set", "encode.mechanism=ldpfl-exact", "--out", self.folder / "a")
