@@ -33,8 +33,7 @@ nlohmann::json run_json(const RunFacts& facts) {
         {"clients", setup.partition->clients()},
         {"clients_per_round", setup.clients_per_round},
         {"partition", recipe.data.partition}}},
-      {"privacy", privacy_record(setup.encoding ? *setup.encoding->privacy.bits : *setup.mechanism,
-                                 facts.exposure, result.claims, result.stopped.empty())},
+      {"privacy", privacy_record(result.groups, result.stopped.empty())},
       {"ledger", nullptr},
       {"stopped", nullptr},
       {"final", nullptr},
@@ -58,7 +57,10 @@ nlohmann::json run_json(const RunFacts& facts) {
                      {"evaluate_seconds", evaluate},
                      {"engine_seconds", engine}};
   if (setup.encoding) {
-    json["privacy"]["encode"] = setup.encoding->record;
+    nlohmann::json& privacy = json["privacy"];
+    privacy["encode"] = setup.encoding->record;
+    // What a record passed, and not the "none" of what is trained on it.
+    for (const char* key : {"mechanism", "mechanism_id"}) privacy[key] = privacy["encode"][key];
     json["timings"]["encode_seconds"] = setup.encoding->seconds;
   }
   if (!result.stopped.empty()) json["stopped"] = result.stopped;
