@@ -68,6 +68,9 @@ Result<RunResult> run_shown(ShownRun run) {
     progress.update((round - 1) * total + done, rounds * total,
                     fmt::format("round {}/{}{}, {:.1f} clients/s", round, rounds, accuracy, rate));
   };
+  run.options.on_prepare = [&](const char* stage, std::uint64_t done, std::uint64_t total) {
+    progress.update(done, total, stage);
+  };
   run.options.on_round = [&](const RoundMetrics& metrics) {
     if (metrics.accuracy) accuracy = ", accuracy " + percent(metrics.accuracy);
     if (!run.print_rounds) return;

@@ -48,6 +48,31 @@ struct Recipe {
     std::string file;
   } model;
 
+  /// Records are encoded as bits and randomized once, before the first round (LDPFL).
+  struct Encode {
+    std::string network;  // whose features stand for a record; empty: there is no such stage
+    std::string data;     // public set that it is trained on; empty: each client's own records
+    std::string layer = "flatten";        // "scores"
+    std::int64_t features = 0;            // means of so many groups of features; 0: all features
+    std::int64_t whole_bits = 4;          // of a feature
+    std::int64_t fraction_bits = 5;       // of a feature
+    std::string mechanism;                // for the bits of a record
+    std::optional<double> epsilon;        // of the mechanism
+    std::optional<double> alpha;          // of ldpfl-1 and ldpfl-2
+    std::optional<double> label_epsilon;  // of the label; not given: labels are not protected
+    std::string test = "randomized";      // "plain"
+    std::string optimizer = "rmsprop";
+    double lr = 0.001;
+    double lr_decay = 1e-6;
+    double weight_decay = 1e-4;
+    std::int64_t batch_size = 64;
+    std::int64_t epochs = 50;
+
+    bool on() const { return !network.empty(); }
+    /// Whether clients' own records decide how records are encoded.
+    bool trains_on_records() const { return data.empty() && epochs > 0; }
+  } encode;
+
   struct Train {
     std::string optimizer = "sgd";
     double lr = 0.1;

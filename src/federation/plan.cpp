@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "federation/baselines.h"
+#include "federation/encode_plan.h"
 #include "federation/exposure_log.h"
 #include "federation/planner.h"
 
@@ -15,6 +16,7 @@ struct Outline {
   SampleShape input;
   std::int64_t classes = 0;
   std::size_t clients = 0;
+  std::uint64_t most_records = 0;  // of a client
 };
 
 /// Of a known set from its description; of any other by reading it.
@@ -34,6 +36,7 @@ Result<Outline> outline_of(const Recipe& recipe, const std::filesystem::path& da
                       recipe.data.name + " has " + with_commas(known->train_size) +
                       " training samples, one for each client at least");
     }
+    shape.most_records = most_records(recipe.data.partition, known->train_size, shape.clients);
   } else {
     SOTTO_TRY(const DataSplit data, load_data(data_request(recipe, data_folder)));
     SOTTO_TRY(const Partition partition,
@@ -42,6 +45,9 @@ Result<Outline> outline_of(const Recipe& recipe, const std::filesystem::path& da
     shape.input = data.train.shape;
     shape.classes = data.train.classes;
     shape.clients = partition.clients();
+    for (std::size_t i = 0; i < shape.clients; ++i) {
+      shape.most_records = std::max<std::uint64_t>(shape.most_records, partition.client(i).size());
+    }
   }
   if (const auto resized = recipe_resize(recipe)) shape.input = *resized;
   return shape;
@@ -107,9 +113,15 @@ Result<void> check_batches(const Recipe& recipe, std::size_t per_round) {
 
 Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::path& data_folder,
                                  const MakeFactory& make_factory) {
-  SOTTO_TRY(const Outline shape, outline_of(recipe, data_folder));
-  SOTTO_TRY(const Layout layout, layout_of(recipe, shape, make_factory));
+  SOTTO_TRY(Outline shape, outline_of(recipe, data_folder));
   PrivacyPlan plan;
+  if (recipe.encode.on()) {
+    SOTTO_TRY(const EncodePlan encoding, plan_encoding(recipe, shape.input, shape.classes));
+    plan.records = encoding.privacy;
+    plan.records->most_records = shape.most_records;
+    shape.input = encoding.shape();
+  }
+  SOTTO_TRY(const Layout layout, layout_of(recipe, shape, make_factory));
   plan.clients = shape.clients;
   plan.clients_per_round = clients_per_round(recipe.federation, shape.clients);
   SOTTO_CHECK(check_batches(recipe, plan.clients_per_round));
@@ -135,9 +147,10 @@ Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::pa
                                         static_cast<std::uint64_t>(recipe.federation.seed)));
   }
   for (GroupClaims& group : plan.groups) {
-    group.claims = recipe_claims(
-        recipe, group.exposure,
-        partition ? training_facts(*partition, layout, group.exposure) : TrainingFacts{});
+    TrainingFacts facts =
+        partition ? training_facts(*partition, layout, group.exposure) : TrainingFacts{};
+    facts.records = plan.records;
+    group.claims = recipe_claims(recipe, group.exposure, facts);
   }
   return plan;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "federation/encode_keys.h"
 #include "federation/recipe_bindings.h"
 #include "federation/schedule.h"
 #include "sotto/mechanism.h"
@@ -150,6 +151,7 @@ std::vector<KeyBinding> make_bindings() {
           "radius of the range that weights are clipped to; 1 if not given"),
   };
   add_mechanism_parameters(bindings);
+  for (KeyBinding& binding : encode_bindings()) bindings.push_back(std::move(binding));
   const KeyBinding more[] = {
       limits("privacy.client_budgets", AT(privacy.client_budgets), "number above 0", positive,
              "clients take turns with these, instead of one epsilon, alpha or schedule.total for "

@@ -279,10 +279,11 @@ Result<void> Run::claim() {
   } else {
     result_.groups = log_.exposures(recipe_, planner_);
   }
-  const Layout& layout = setup_.factory->layout();
   for (GroupClaims& group : result_.groups) {
-    group.claims = recipe_claims(recipe_, group.exposure,
-                                 training_facts(*setup_.partition, layout, group.exposure));
+    TrainingFacts facts =
+        training_facts(*setup_.partition, setup_.factory->layout(), group.exposure);
+    if (setup_.encoding) facts.records = setup_.encoding->privacy;
+    group.claims = recipe_claims(recipe_, group.exposure, facts);
   }
   result_.claims = worst_group(result_.groups).claims;
   return {};

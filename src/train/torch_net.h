@@ -27,6 +27,10 @@ class TorchNet {
   /// Class scores of a batch. `bits` feeds dropout and is null in evaluation.
   virtual torch::Tensor forward(const torch::Tensor& batch, BitSource* bits) = 0;
 
+  /// What the first flattening layer makes of a batch, in evaluation; undefined where there is
+  /// none.
+  virtual torch::Tensor flattened(const torch::Tensor& /*batch*/) { return {}; }
+
   /// How images of a batch are laid out in memory: channels last makes convolution and pooling
   /// about 1.4 times as fast on CPUs.
   virtual torch::MemoryFormat memory_format() const { return torch::MemoryFormat::Contiguous; }
