@@ -26,6 +26,7 @@ struct Recipe {
     std::string test_labels;
     double test_fraction = 0.1;
     std::string partition = "stratified";
+    std::string features = "none";
     bool normalize = true;
     std::vector<double> mean;
     std::vector<double> deviation;

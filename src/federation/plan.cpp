@@ -40,6 +40,8 @@ Result<Outline> outline_of(const Recipe& recipe, const std::filesystem::path& da
     shape.classes = data.train.classes;
     shape.clients = partition.clients();
   }
+  SOTTO_CHECK(check_features(recipe));
+  SOTTO_TRY(shape.input, feature_shape(recipe.data.features, shape.input));
   if (const auto resized = recipe_resize(recipe)) shape.input = *resized;
   return shape;
 }
@@ -74,6 +76,24 @@ DataRequest data_request(const Recipe& recipe, const std::filesystem::path& fold
   request.test_fraction = recipe.data.test_fraction;
   request.folder = folder;
   return request;
+}
+
+Result<void> check_features(const Recipe& recipe) {
+  const Recipe::Data& data = recipe.data;
+  if (data.features == "none") return {};
+  const std::pair<const char*, bool> others[] = {{"resize", !data.resize.empty()},
+                                                 {"mean", !data.mean.empty()},
+                                                 {"deviation", !data.deviation.empty()},
+                                                 {"crop_padding", data.crop_padding > 0},
+                                                 {"flip", data.flip},
+                                                 {"rotation", data.rotation > 0.0}};
+  for (const auto& [key, given] : others) {
+    if (!given) continue;
+    return fail(ErrorKind::kUsage, recipe.file + ": data." + key + " is for images; the network " +
+                                       "sees features here (data.features = \"" + data.features +
+                                       "\"), which have a scale of their own");
+  }
+  return {};
 }
 
 std::optional<SampleShape> recipe_resize(const Recipe& recipe) {

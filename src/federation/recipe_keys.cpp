@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sotto/data.h"
 #include "sotto/mechanism.h"
 
 namespace sotto {
@@ -199,6 +200,12 @@ std::vector<std::string> mechanism_names() {
   return names;
 }
 
+std::vector<std::string> feature_names() {
+  std::vector<std::string> names;
+  for (const FeatureInfo& info : feature_maps()) names.emplace_back(info.name);
+  return names;
+}
+
 #define AT(member) \
   [](auto& recipe) -> auto& { return recipe.member; }
 
@@ -218,6 +225,8 @@ std::vector<KeyBinding> make_bindings() {
            "share of each class held out for testing where there is no test data"),
       text("data.partition", AT(data.partition), kDecidesModel,
            "how samples are cut over clients: iid, stratified, dirichlet(ALPHA), shards(K), users"),
+      text("data.features", AT(data.features), kDecidesModel,
+           "fixed features that the network sees instead of the samples", feature_names()),
       boolean("data.normalize", AT(data.normalize), kDecidesModel,
               "subtract mean, divide by deviation (a known set's own unless given)"),
       list<double>("data.mean", AT(data.mean), "a list of 1 or 3 numbers", finite, {0, 1, 3},
