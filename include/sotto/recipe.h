@@ -55,6 +55,7 @@ struct Recipe {
     std::int64_t clients = 100;
     double fraction = 1.0;
     std::int64_t k = 0;  // clients a round; 0: by fraction
+    std::string selection = "random";  // "once": every client in one round only
     std::int64_t rounds = 10;
     std::int64_t patience = 0;  // evaluations without improvement before stopping; 0: never
     std::int64_t evaluate_every = 1;
@@ -68,6 +69,18 @@ struct Recipe {
     /// What the mechanism is made with: "epsilon" and whatever else it takes.
     std::map<std::string, double, std::less<>> parameters;
   } privacy;
+
+  struct Bound {
+    std::string payload = "weights";  // "delta", "gradient"
+    bool normalize = false;           // whether every payload is made as long as the ball's norm
+  } bound;
+
+  /// What the server makes of a round's mean. All of it is post-processing.
+  struct Server {
+    double lr = 1.0;
+    double momentum = 0.0;
+    std::string decay = "none";  // "cosine": of lr, over the rounds
+  } server;
 
   struct Shuffle {
     std::string mode = "none";   // "shuffler": batches in an order that tells nothing
@@ -100,10 +113,14 @@ struct Recipe {
 
   std::string file;  // where it was read from
 
+  /// Whether what happens in a round depends on how many there are in all.
+  bool paced() const { return server.decay != "none" || federation.selection == "once"; }
+
   /// By section, every key, defaults included.
   nlohmann::json to_json() const;
-  /// Of all keys that decide the model a given number of rounds yields (not rounds, patience,
-  /// evaluate_every, output): a run may be resumed by a recipe with the same fingerprint only.
+  /// Of all keys that decide the model a given number of rounds yields (not patience,
+  /// evaluate_every, output; rounds only where rounds are paced): a run may be resumed by a recipe
+  /// with the same fingerprint only.
   std::string fingerprint() const;
 };
 

@@ -55,7 +55,10 @@ class Trainer {
   /// evaluation mode: no augmentation, no dropout, batch norm by its stored statistics. `out` has
   /// layout().size() elements; those of buffers become 0.
   virtual Result<void> gradient(const Dataset& data, std::span<const std::uint32_t> indices,
-                                const Preprocess& preprocess, std::span<float> out) = 0;
+                                const Preprocess& preprocess, std::span<float> out) {
+    (void)data, (void)indices, (void)preprocess, (void)out;
+    return fail(ErrorKind::kUsage, "this trainer cannot tell a gradient");
+  }
 
   virtual Result<EvaluationSums> evaluate(const Dataset& data,
                                           std::span<const std::uint32_t> indices,

@@ -104,6 +104,9 @@ std::optional<SampleShape> recipe_resize(const Recipe& recipe) {
 }
 
 std::size_t clients_per_round(const Recipe::Federation& federation, std::size_t clients) {
+  if (federation.selection == "once") {  // the least of all rounds
+    return clients / static_cast<std::size_t>(federation.rounds);
+  }
   if (federation.k > 0)
     return std::min<std::size_t>(static_cast<std::size_t>(federation.k), clients);
   const double share = federation.fraction * static_cast<double>(clients);
@@ -123,6 +126,12 @@ Result<std::shared_ptr<const Mechanism>> recipe_mechanism(const Recipe& recipe,
   auto mechanism = make_mechanism(recipe.privacy.mechanism, recipe_domain(recipe, layout),
                                   recipe.privacy.parameters);
   if (!mechanism) return at(recipe.file, mechanism.error());
+  if (recipe.bound.normalize && (*mechanism)->domain().shape != Shape::kBall) {
+    return fail(ErrorKind::kUsage, recipe.file + ": bound.normalize = true: " +
+                                       recipe.privacy.mechanism +
+                                       " has no ball that a payload could be made to fill; valid "
+                                       "with vector mechanisms (privunit, ldp-sgd, gaussian)");
+  }
   return std::shared_ptr<const Mechanism>(std::move(*mechanism));
 }
 
@@ -143,12 +152,19 @@ Exposure planned_exposure(const Recipe& recipe, std::size_t clients, std::size_t
     const double most = *std::ranges::max_element(limits);
     exposure.rounds = std::min(rounds, static_cast<std::uint64_t>(most));
   }
-  exposure.every_round = per_round == clients;
+  const bool once = recipe.federation.selection == "once";
+  if (once) exposure.rounds = 1;
+  exposure.every_round = per_round == clients || once;
   exposure.batches = {{per_round, rounds}};
   return exposure;
 }
 
 Result<void> check_batches(const Recipe& recipe, std::size_t per_round) {
+  if (per_round == 0) {
+    return fail(ErrorKind::kUsage,
+                recipe.file + ": federation.selection = \"once\": fewer clients than the " +
+                    std::to_string(recipe.federation.rounds) + " rounds");
+  }
   const auto least = static_cast<std::size_t>(recipe.shuffle.min_batch);
   if (per_round >= least) return {};
   return fail(ErrorKind::kUsage, recipe.file + ": shuffle.min_batch = " + std::to_string(least) +

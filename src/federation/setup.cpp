@@ -78,6 +78,7 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   trainer.classes = train.classes;
   trainer.file = recipe.model.file;
   trainer.device = recipe.train.device;
+  trainer.gradients = recipe.bound.payload == "gradient";
   if (recipe.model.file.empty()) {
     SOTTO_TRY(trainer.network, find_network(recipe.model.name, trainer.input, trainer.classes));
   }
