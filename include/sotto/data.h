@@ -75,22 +75,6 @@ void fill_batch(const Dataset& data, std::span<const std::uint32_t> indices,
                 const Preprocess& preprocess, BitSource* augment, std::span<float> x,
                 std::span<std::int64_t> y);
 
-// ---- features -------------------------------------------------------------------------------
-
-struct FeatureInfo {
-  std::string_view name;
-  std::string_view summary;
-};
-
-/// none, gabor: functions of one sample, known before any data is seen.
-std::vector<FeatureInfo> feature_maps();
-
-/// The shape of the features `name` of samples of this shape; an error where there are none.
-Result<SampleShape> feature_shape(std::string_view name, SampleShape input);
-
-/// Replaces the samples of both parts by their features. The result does not depend on `threads`.
-Result<void> apply_features(std::string_view name, DataSplit& data, unsigned threads = 1);
-
 // ---- sets by name ---------------------------------------------------------------------------
 
 struct DataFile {

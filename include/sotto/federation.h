@@ -36,7 +36,7 @@ struct RoundPlan {
   std::shared_ptr<const Mechanism> mechanism;
   std::size_t split = 0;  // symbols in an envelope; 0: the whole report
   Payload payload = Payload::kWeights;
-  Norm norm = Norm::kAtMost;
+  bool fills_ball = false;  // whether payloads are made as long as the ball's norm
 };
 
 /// Takes a round's envelopes; called by one thread at a time.

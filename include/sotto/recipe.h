@@ -54,7 +54,7 @@ struct Recipe {
   struct Federation {
     std::int64_t clients = 100;
     double fraction = 1.0;
-    std::int64_t k = 0;  // clients a round; 0: by fraction
+    std::int64_t k = 0;                // clients a round; 0: by fraction
     std::string selection = "random";  // "once": every client in one round only
     std::int64_t rounds = 10;
     std::int64_t patience = 0;  // evaluations without improvement before stopping; 0: never

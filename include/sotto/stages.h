@@ -64,19 +64,13 @@ class Update {
   std::vector<float> values_;
 };
 
-/// What bound() makes of a vector that is shorter than a ball's norm.
-enum class Norm {
-  kAtMost,   // nothing
-  kExactly,  // it is made as long as the norm; a zero vector becomes the first axis
-};
-
 class Bounded {
  public:
   std::span<const float> values() const noexcept { return values_; }
   std::vector<float> take() && { return std::move(values_); }
 
  private:
-  friend Bounded bound(Update update, const Domain& domain, Norm norm);
+  friend Bounded bound(Update update, const Domain& domain);
   friend class Mechanism;
   Bounded(std::vector<float> values, std::uint64_t domain)
       : values_(std::move(values)), domain_(domain) {}
@@ -85,8 +79,8 @@ class Bounded {
 };
 
 /// Brings every value into the domain. Total: what is NaN or infinite becomes the centre of its
-/// range, and nothing that the caller can observe tells that it happened. `norm` is for balls.
-Bounded bound(Update update, const Domain& domain, Norm norm = Norm::kAtMost);
+/// range, and nothing that the caller can observe tells that it happened.
+Bounded bound(Update update, const Domain& domain);
 
 class Report {
  public:

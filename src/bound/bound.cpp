@@ -28,7 +28,7 @@ void clip(std::span<float> values, float low, float centre, float high) {
   }
 }
 
-void project_to_ball(std::span<float> values, double norm, Norm length) {
+void project_to_ball(std::span<float> values, double norm) {
   // Block by block, so that the second look finds the values in the nearest cache.
   constexpr std::size_t kBlock = 4096;
   WideSum sum;
@@ -42,15 +42,11 @@ void project_to_ball(std::span<float> values, double norm, Norm length) {
     }
   }
   const double square = sum.value();
-  if (square <= norm * norm && length == Norm::kAtMost) return;
-  if (square == 0.0) {
-    if (!values.empty()) values[0] = static_cast<float>(norm * (1.0 - 0x1p-20));
-    return;
-  }
+  if (square <= norm * norm) return;
   // A hair below, so that rounding to float (of the factor and of the products, 2^-23 together)
   // cannot lift the vector out of the ball again.
   const double factor = norm / std::sqrt(square) * (1.0 - 0x1p-20);
-  if (factor >= 0x1p-100 && factor <= 0x1p100) {
+  if (factor >= 0x1p-100 && factor <= 1.0) {
     const auto narrow = static_cast<float>(factor);
     for (float& value : values) value *= narrow;
   } else {
@@ -92,7 +88,7 @@ std::uint64_t Domain::fingerprint() const {
   return hash;
 }
 
-Bounded bound(Update update, const Domain& domain, Norm norm) {
+Bounded bound(Update update, const Domain& domain) {
   const auto& tensors = update.layout()->tensors();
   if (domain.ranges.size() != tensors.size()) {
     throw std::invalid_argument("a domain must have one range for each tensor");
@@ -111,7 +107,7 @@ Bounded bound(Update update, const Domain& domain, Norm norm) {
       }
       break;
     case Shape::kBall:
-      project_to_ball(values, domain.norm, norm);
+      project_to_ball(values, domain.norm);
       break;
     case Shape::kOneHot:
       make_one_hot(values);

@@ -1,14 +1,10 @@
-// Fixed features: a function of one sample that is known before any data is seen.
-//
-// A client computes them from its own sample alone, so they cost no privacy; a linear model on them
-// learns what one on pixels cannot. A feature map is one file and one line in features.cpp.
+// What a feature map is: one file and one line in features.cpp.
 #pragma once
 
 #include <memory>
 #include <span>
-#include <string_view>
 
-#include "sotto/data.h"
+#include "sotto/features.h"
 
 namespace sotto {
 

@@ -1,12 +1,16 @@
 // `gabor`: what a linear model needs to see of an image, fixed before any data is seen.
 //
 // Each channel is filtered by Gabor functions at kAngles angles and two scales,
-//   psi(x, y) = g(x) g(y) (e^{i xi (x cos a + y sin a)} - beta),   g(t) = e^{-t^2 / (2 sigma^2)} /
-//   Z,
-// with beta such that the filter has no answer to a constant image (Morlet). The magnitude |I *
-// psi| says how much of an edge of that angle and width there is, wherever it lies exactly; its
+//   psi(x, y) = g(x) g(y) (e^{i xi (x cos a + y sin a)} - beta), g(t) = e^{-t^2 / 2 sigma^2} / Z,
+// with beta such that the filter has no answer to a constant image (Morlet). The magnitude of the
+// answer says how much of an edge of that angle and width there is, wherever it lies exactly; its
 // mean over cells of 4x4 pixels, beside the cell's mean brightness, is a first-order scattering
 // transform (Bruna and Mallat 2013). Outside the image is black.
+//
+// The magnitudes of a cell are divided by their common norm, where there is more than a trace of an
+// edge: what counts is which edges there are, not how strong. Of the mean over angles, which says
+// that there is any edge, only a part is kept: by symmetry what is left has mean 0 over images, and
+// a gradient spends its bounded length on what tells them apart. Brightness is weighed down, too.
 //
 // The sample's features are then centred and scaled to a norm of their own, so that every client's
 // gradient weighs the same. Each step reads one sample alone.
@@ -27,15 +31,16 @@ namespace {
 constexpr std::size_t kCell = 4;    // pixels, a side
 constexpr std::size_t kAngles = 8;  // in [0, pi)
 constexpr double kNorm = 8.0;       // of a sample's features
-/// A cell's brightness, next to magnitudes that are an order smaller.
-constexpr float kBrightness = 0.2F;
+constexpr float kTrace = 0.02F;     // of magnitudes in a cell: below it there is no edge
+constexpr float kAnyEdge = 0.3F;    // what is kept of the mean over angles
+constexpr float kBrightness = 0.5F;
 
 struct Scale {
   double sigma;  // pixels
   double xi;     // radians a pixel
 };
 constexpr std::array<Scale, 2> kScales = {
-    {{0.8, 0.75 * std::numbers::pi}, {1.6, 0.375 * std::numbers::pi}}};
+    {{1.2, std::numbers::pi / 2.0}, {2.4, std::numbers::pi / 4.0}}};
 
 /// Taps -radius .. radius of g(t) e^{i w t}.
 struct Taps {
@@ -119,12 +124,14 @@ class Gabor final : public FeatureMap {
       pool(work.plane(), to);
       for (std::size_t i = 0; i < rows_ * columns_; ++i) to[i] *= kBrightness;
       to += rows_ * columns_;
+      float* const magnitudes = to;
       for (const Bank& bank : banks_) {
         work.filter(bank, [&](std::size_t angle, const float* magnitude) {
           pool(magnitude, to + angle * rows_ * columns_);
         });
         to += kAngles * rows_ * columns_;
       }
+      even_out(magnitudes);
     }
     settle(out);
   }
@@ -230,6 +237,26 @@ class Gabor final : public FeatureMap {
         }
         const std::size_t count = (bottom - row * kCell) * (right - column * kCell);
         *to++ = sum / static_cast<float>(count);
+      }
+    }
+  }
+
+  void even_out(float* magnitudes) const {
+    const std::size_t cells = rows_ * columns_;
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+      float square = kTrace * kTrace;
+      for (std::size_t k = 0; k < kScales.size() * kAngles; ++k) {
+        square += magnitudes[k * cells + cell] * magnitudes[k * cells + cell];
+      }
+      const float factor = 1.0F / std::sqrt(square);
+      for (std::size_t scale = 0; scale < kScales.size(); ++scale) {
+        float* const angles = magnitudes + scale * kAngles * cells + cell;
+        float sum = 0.0F;
+        for (std::size_t k = 0; k < kAngles; ++k) sum += angles[k * cells];
+        const float less = (1.0F - kAnyEdge) / static_cast<float>(kAngles) * sum;
+        for (std::size_t k = 0; k < kAngles; ++k) {
+          angles[k * cells] = factor * (angles[k * cells] - less);
+        }
       }
     }
   }

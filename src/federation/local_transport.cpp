@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "base/sha256.h"
+#include "bound/fill_ball.h"
 
 namespace sotto {
 Result<std::unique_ptr<LocalTransport>> LocalTransport::make(
@@ -57,7 +58,8 @@ Result<void> LocalTransport::run_client(Lane& lane, const RoundPlan& plan, std::
   if (plan.payload == Payload::kDelta) {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] -= model[i];
   }
-  Bounded bounded = bound(Update(layout_, std::move(values)), plan.mechanism->domain(), plan.norm);
+  if (plan.fills_ball) fill_ball(values, plan.mechanism->domain().norm);
+  Bounded bounded = bound(Update(layout_, std::move(values)), plan.mechanism->domain());
   BitSource bits = BitSource::from_seed(clients_.seed, "perturb", {plan.round, client});
   Report report = plan.mechanism->perturb(bounded, bits);
   lane.weights = std::move(bounded).take();

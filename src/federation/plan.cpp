@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "sotto/features.h"
 
 namespace sotto {
 namespace {
@@ -127,8 +128,8 @@ Result<std::shared_ptr<const Mechanism>> recipe_mechanism(const Recipe& recipe,
                                   recipe.privacy.parameters);
   if (!mechanism) return at(recipe.file, mechanism.error());
   if (recipe.bound.normalize && (*mechanism)->domain().shape != Shape::kBall) {
-    return fail(ErrorKind::kUsage, recipe.file + ": bound.normalize = true: " +
-                                       recipe.privacy.mechanism +
+    return fail(ErrorKind::kUsage, recipe.file +
+                                       ": bound.normalize = true: " + recipe.privacy.mechanism +
                                        " has no ball that a payload could be made to fill; valid "
                                        "with vector mechanisms (privunit, ldp-sgd, gaussian)");
   }

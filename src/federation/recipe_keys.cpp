@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "federation/recipe_bindings.h"
-#include "sotto/data.h"
+#include "sotto/features.h"
 #include "sotto/mechanism.h"
 
 namespace sotto {

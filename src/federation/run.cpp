@@ -157,7 +157,7 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
   plan.mechanism = setup_.mechanism;
   plan.split = static_cast<std::size_t>(recipe_.shuffle.split);
   plan.payload = payload_of(recipe_.bound);
-  plan.norm = recipe_.bound.normalize ? Norm::kExactly : Norm::kAtMost;
+  plan.fills_ball = recipe_.bound.normalize;
   plan.clients = std::move(admission.clients);
 
   LocalTransport& transport = *setup_.transport;

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "federation/plan.h"
+#include "sotto/features.h"
 
 namespace sotto {
 namespace {

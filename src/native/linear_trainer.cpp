@@ -62,7 +62,8 @@ class LinearTrainer final : public Trainer {
       return fail(ErrorKind::kUsage, "the native engine trains by sgd alone");
     }
     std::vector<std::uint32_t> order(indices.begin(), indices.end());
-    std::vector<float> step(weights_.size()), velocity(weights_.size(), 0.0F);
+    step_.resize(weights_.size());
+    velocity_.assign(weights_.size(), 0.0F);
     const auto rate = static_cast<float>(options.learning_rate);
     const auto momentum = static_cast<float>(options.momentum);
     const auto decay = static_cast<float>(options.weight_decay);
@@ -71,10 +72,10 @@ class LinearTrainer final : public Trainer {
       for (std::size_t first = 0; first < order.size(); first += options.batch_size) {
         const std::size_t size = std::min<std::size_t>(options.batch_size, order.size() - first);
         add_up(data, std::span(order).subspan(first, size), preprocess,
-               preprocess.augments() ? &bits : nullptr, step);
-        for (std::size_t i = 0; i < step.size(); ++i) {
-          velocity[i] = momentum * velocity[i] + (step[i] + decay * weights_[i]);
-          weights_[i] -= rate * velocity[i];
+               preprocess.augments() ? &bits : nullptr, step_);
+        for (std::size_t i = 0; i < step_.size(); ++i) {
+          velocity_[i] = momentum * velocity_[i] + (step_[i] + decay * weights_[i]);
+          weights_[i] -= rate * velocity_[i];
         }
       }
     }
@@ -138,6 +139,7 @@ class LinearTrainer final : public Trainer {
   std::vector<float> weights_;  // a row for each class, then the biases
   std::vector<float> sample_;
   std::vector<float> scores_;
+  std::vector<float> step_, velocity_;  // of training
 };
 
 class NativeFactory final : public TrainerFactory {
