@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "native/linear_trainer.h"
+#include "sotto/native.h"
 #include "terminal.h"
 
 namespace sotto::cli {

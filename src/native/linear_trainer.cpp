@@ -1,9 +1,9 @@
-#include "native/linear_trainer.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+
+#include "sotto/native.h"
 
 namespace sotto {
 namespace {

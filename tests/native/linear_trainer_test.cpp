@@ -1,12 +1,12 @@
 // The native trainer against mathematics: a gradient is what finite differences of the loss say,
 // training is steps along it, and nothing but a linear network is accepted. tests/train compares it
 // with LibTorch.
-#include "native/linear_trainer.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
+
+#include "sotto/native.h"
 
 namespace sotto {
 namespace {

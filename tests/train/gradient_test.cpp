@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "native/linear_trainer.h"
+#include "sotto/native.h"
 #include "sotto/trainer.h"
 
 namespace sotto {
