@@ -40,7 +40,7 @@ struct Scale {
   double xi;     // radians a pixel
 };
 constexpr std::array<Scale, 2> kScales = {
-    {{1.2, std::numbers::pi / 2.0}, {2.4, std::numbers::pi / 4.0}}};
+    {{1.7, std::numbers::pi / 2.0}, {3.4, std::numbers::pi / 4.0}}};
 
 /// Taps -radius .. radius of g(t) e^{i w t}.
 struct Taps {

@@ -53,7 +53,7 @@ double magnitude(const std::vector<float>& image, SampleShape shape, std::size_t
 
 /// All features of an image, by the definition in gabor.cpp.
 std::vector<double> reference(const std::vector<float>& image, SampleShape shape) {
-  constexpr double kSigma[] = {1.2, 2.4}, kXi[] = {kPi / 2.0, kPi / 4.0};
+  constexpr double kSigma[] = {1.7, 3.4}, kXi[] = {kPi / 2.0, kPi / 4.0};
   const std::size_t rows = (shape.height + 3) / 4, columns = (shape.width + 3) / 4;
   std::vector<double> all;
   for (std::size_t c = 0; c < shape.channels; ++c) {
