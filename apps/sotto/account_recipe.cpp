@@ -118,6 +118,9 @@ void print_plan(const Recipe& recipe, const PrivacyPlan& plan) {
     fmt::print("{}\n{}", claims_table(group.claims), promise(group.claims));
     if (&group != &plan.groups.back()) fmt::print("\n");
   }
+  if (plan.groups.size() > 1) {
+    fmt::print("\nPromised least: {}.\n", worst_group(plan.groups).name);
+  }
 }
 
 Result<int> account_recipe(const Arguments& arguments, const std::vector<std::string>& commands) {
@@ -134,8 +137,7 @@ Result<int> account_recipe(const Arguments& arguments, const std::vector<std::st
                 recipe.error().message + did_you_mean(arguments.recipe, commands));
   }
   if (!recipe) return tl::unexpected(recipe.error());
-  SOTTO_TRY(PrivacyPlan plan, plan_privacy(*recipe, arguments.data, trainer()));
-  for (GroupClaims& group : plan.groups) group.claims = claims_of(group.exposure);
+  SOTTO_TRY(const PrivacyPlan plan, plan_privacy(*recipe, arguments.data, trainer()));
   const Exposure& worst = worst_group(plan.groups).exposure;
   if (!arguments.plot.empty()) SOTTO_CHECK(write_plot(worst, arguments.plot));
   if (arguments.json) {

@@ -56,9 +56,12 @@ void print_summary(const RunResult& result, const std::filesystem::path& out) {
   if (!keeps_ledgers()) {
     fmt::print("no ledger was kept: this program was built without one (SOTTO_LEDGER=ON)\n");
   }
-  fmt::print(
-      "files in {}: run.json, metrics.jsonl, model.pt, checkpoint.sotto, certificate.json{}\n",
-      out.string(), std::filesystem::exists(out / "ledger.sqlite") ? ", ledger.sqlite" : "");
+  std::string files = "run.json, metrics.jsonl";
+  // Who learns alone leaves neither a model nor a certificate.
+  for (const char* name : {"model.pt", "checkpoint.sotto", "certificate.json", kLedgerName}) {
+    if (std::filesystem::exists(out / name)) files += std::string(", ") + name;
+  }
+  fmt::print("files in {}: {}\n", out.string(), files);
   fmt::print("see them with: sotto report {}\n", out.string());
 }
 

@@ -85,8 +85,12 @@ Result<RunResult> run_shown(ShownRun run) {
     progress.clear();
     fmt::print("round {:>3}/{}  accuracy {:>8}  loss {}  {} clients{}  {}\n", metrics.round, rounds,
                percent(metrics.accuracy), metrics.loss ? fmt::format("{:.4f}", *metrics.loss) : "-",
-               metrics.reports,
-               metrics.refused > 0 ? fmt::format(", {} refused", metrics.refused) : "",
+               metrics.lowest_accuracy ? metrics.clients : metrics.reports,
+               metrics.lowest_accuracy
+                   ? fmt::format(" alone, from {} to {}", percent(metrics.lowest_accuracy),
+                                 percent(metrics.highest_accuracy))
+               : metrics.refused > 0 ? fmt::format(", {} refused", metrics.refused)
+                                     : "",
                duration(metrics.round_seconds));
     std::fflush(stdout);
   };

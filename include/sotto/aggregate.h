@@ -22,6 +22,9 @@ class Aggregator {
   /// that the mechanism cannot have drawn, and a report too many for exact sums.
   Result<void> accept(const Envelope& envelope);
 
+  /// Adds what secure aggregation summed already, under the same checks.
+  Result<void> accept(const SummedEnvelope& sum);
+
   Result<void> merge(const Aggregator& other);
 
   /// The mean over the reports. An error if a coordinate has none or not as many as the others.

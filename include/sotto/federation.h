@@ -62,6 +62,18 @@ struct RoundPlan {
 /// Takes a round's envelopes; called by one thread at a time.
 using EnvelopeSink = std::function<Result<void>(const Envelope&)>;
 
+/// What came of asking a round's clients, besides the envelopes that went to the sinks.
+struct Delivery {
+  struct Group {
+    std::uint64_t reports = 0;  // that were sent
+    std::string withheld;       // why nothing may be released; empty where something may
+  };
+  std::vector<Group> groups;  // as in the plan
+  /// Of secure aggregation: what the reports add up to, and bytes that are no envelope's.
+  std::vector<SummedEnvelope> sums;
+  std::uint64_t bytes_up = 0;
+};
+
 /// Brings the envelopes of a round's clients to the server. Only envelopes fit through it.
 class Transport {
  public:
@@ -69,8 +81,8 @@ class Transport {
   /// How many sinks can be filled side by side.
   virtual unsigned lanes() const noexcept = 0;
   /// Asks the plan's clients to train on `model` and hands every envelope to one of `sinks`.
-  virtual Result<void> collect(const RoundPlan& plan, std::span<const float> model,
-                               std::span<const EnvelopeSink> sinks) = 0;
+  virtual Result<Delivery> collect(const RoundPlan& plan, std::span<const float> model,
+                                   std::span<const EnvelopeSink> sinks) = 0;
 };
 
 struct RoundMetrics {
@@ -82,6 +94,9 @@ struct RoundMetrics {
   std::uint64_t bytes_up = 0;
   std::optional<double> accuracy;  // on the public test set, where evaluated
   std::optional<double> loss;
+  /// Of clients that learn alone, whose mean is `accuracy`.
+  std::optional<double> lowest_accuracy;
+  std::optional<double> highest_accuracy;
   double delay_seconds = 0.0;  // simulated: by which random delays made the round longer
   double round_seconds = 0.0;
   double train_seconds = 0.0;  // collecting: local training and what surrounds it
@@ -152,10 +167,11 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
 struct PrivacyPlan {
   std::size_t clients = 0;
   std::size_t clients_per_round = 0;
-  std::vector<GroupClaims> groups;  // without claims yet: claims_of(exposure)
+  std::vector<GroupClaims> groups;  // with all that the recipe promises them
 };
 
-/// Reads data only where it must: to learn the shape of a set that is not a known one.
+/// Reads data only where it must: to learn the shape of a set that is not a known one, or how many
+/// records clients have where DP-SGD protects them.
 /// `make_factory` is needed for model.file alone and may be empty.
 Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::path& data_folder,
                                  const MakeFactory& make_factory);

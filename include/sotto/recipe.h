@@ -57,10 +57,13 @@ struct Recipe {
     bool keep_optimizer = false;  // whether a client's optimizer state lasts from round to round
     std::int64_t batch_size = 16;
     std::int64_t epochs = 1;
+    double clip = 0.0;   // DP-SGD: l2 norm of a sample's gradient; 0: plain training
+    double noise = 0.0;  // deviation of the noise on a lot's sum, in clips
     std::string device = "cpu";
   } train;
 
   struct Federation {
+    std::string mode = "federated";  // "local": every client alone
     std::int64_t clients = 100;
     double fraction = 1.0;
     std::int64_t k = 0;                // clients a round; 0: by fraction
@@ -105,6 +108,14 @@ struct Recipe {
     double momentum = 0.0;
     std::string decay = "none";  // "cosine": of lr, over the rounds
   } server;
+
+  /// Secure aggregation: the server sees sums only.
+  struct Aggregate {
+    bool secure = false;
+    double threshold = 0.66;  // share of a round's clients without whom nothing is unmasked
+    double dropout = 0.0;     // chance that a client vanishes before it sends its report
+    std::int64_t honest = 0;  // clients that the noise of DP-SGD is divided among; 0: it is not
+  } aggregate;
 
   struct Shuffle {
     std::string mode = "none";   // "latency", "shuffler"

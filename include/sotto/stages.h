@@ -22,6 +22,10 @@
 #include "sotto/result.h"
 #include "sotto/symbols.h"
 
+namespace sotto::secure {
+class UnmaskingServer;
+}
+
 namespace sotto {
 
 using RoundId = std::uint32_t;
@@ -121,6 +125,26 @@ class Envelope {
 
 /// Cuts a report into envelopes of `split` symbols each (0: one envelope for the whole report).
 std::vector<Envelope> pack(Report report, RoundId round, std::size_t split = 0);
+
+/// What envelopes of several clients with one place add up to, where secure aggregation shows the
+/// server nothing else. Only it makes one.
+class SummedEnvelope {
+ public:
+  RoundId round() const noexcept { return round_; }
+  const std::string& mechanism_id() const noexcept { return mechanism_id_; }
+  std::uint64_t position() const noexcept { return position_; }
+  std::span<const std::int64_t> sums() const noexcept { return sums_; }
+  std::uint64_t reports() const noexcept { return reports_; }
+
+ private:
+  friend class secure::UnmaskingServer;
+  SummedEnvelope() = default;
+  RoundId round_ = 0;
+  std::string mechanism_id_;
+  std::uint64_t position_ = 0;
+  std::vector<std::int64_t> sums_;
+  std::uint64_t reports_ = 0;
+};
 
 /// The mean of what a round's clients reported: public from here on.
 class Released {

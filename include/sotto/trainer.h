@@ -29,7 +29,34 @@ struct TrainOptions {
   double weight_decay = 0.0;  // L2, added to the gradient
   std::uint32_t batch_size = 16;
   std::uint32_t epochs = 1;
+
+  /// DP-SGD: the l2 norm that the gradient of each sample is clipped to; 0: plain training. Batches
+  /// are then lots (lots_of), and what is added to a lot's sum has the deviation clip * noise.
+  double clip = 0.0;
+  double noise = 0.0;
+  /// Whether the noisy sum is rounded to a lattice, which hides what doubles do in the last bits.
+  /// Noise that is to add up with that of other clients must not be.
+  bool rounds_noise = true;
 };
+
+/// How a client with so many samples is taken through DP-SGD in one round: in every step each
+/// sample joins the lot on its own with probability size / samples.
+struct Lots {
+  std::uint64_t samples = 0;
+  std::uint64_t size = 0;   // expected
+  std::uint64_t steps = 0;  // epochs * samples / batch_size, rounded, at least one
+  double sampling() const { return static_cast<double>(size) / static_cast<double>(samples); }
+};
+Lots lots_of(const TrainOptions& options, std::size_t samples);
+
+/// An error for a network with statistics over batches: they mix samples, so that no clipping
+/// bounds what one of them does, and leave unprotected.
+Result<void> check_private(const Layout& layout);
+
+/// Noisy sums are rounded to clip * noise over this: it adds 2 % to the variance.
+inline constexpr double kNoiseLattice = 2.0;
+/// The chance, at most, that one step's rounded sum is not the one of real numbers.
+double step_coupling(std::size_t parameters, const Lots& lots, double noise);
 
 struct EvaluationSums {
   std::uint64_t samples = 0;
@@ -97,6 +124,9 @@ class TrainerFactory {
   /// Writes the weights as a PyTorch state_dict, atomically.
   virtual Result<void> save(std::span<const float> weights,
                             const std::filesystem::path& path) const = 0;
+  /// Whether its trainers heed TrainOptions::clip and noise. A recipe with DP-SGD is refused where
+  /// they do not: the noise that its claims speak of would not be there.
+  virtual bool trains_privately() const noexcept { return false; }
   virtual std::string device() const = 0;
   /// "LibTorch 1.13.1, CPU": for run records.
   virtual std::string version() const = 0;

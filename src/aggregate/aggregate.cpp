@@ -93,6 +93,41 @@ Result<void> Aggregator::accept(const Envelope& envelope) {
   return {};
 }
 
+Result<void> Aggregator::accept(const SummedEnvelope& sum) {
+  const auto refuse = [](const std::string& what) {
+    return fail(ErrorKind::kRefused, "sum refused: " + what);
+  };
+  if (sum.round() != round_ || sum.mechanism_id() != mechanism_->id()) {
+    return refuse("it is of another round or mechanism");
+  }
+  const std::uint64_t first = sum.position();
+  if (first > sums_.size() || sum.sums().size() > sums_.size() - first) {
+    return refuse("it reaches beyond the model");
+  }
+  if (sum.reports() == 0 || sum.reports() > capacity_) {
+    return refuse("more reports than exact sums can hold, or none");
+  }
+  const auto reports = static_cast<std::int64_t>(sum.reports());
+  const std::int64_t smallest = mechanism_->smallest_symbol() * reports;
+  const std::int64_t largest = mechanism_->largest_symbol() * reports;
+  for (const std::int64_t value : sum.sums()) {
+    if (value < smallest || value > largest) {
+      return refuse("a sum that so many reports cannot have");
+    }
+  }
+  for (std::size_t i = first; i < first + sum.sums().size(); ++i) {
+    if (counts_[i] + sum.reports() > capacity_) {
+      return refuse("more reports than exact sums can hold");
+    }
+  }
+  accepted_ += sum.reports();
+  for (std::size_t i = 0; i < sum.sums().size(); ++i) {
+    sums_[first + i] += sum.sums()[i];
+    counts_[first + i] += static_cast<std::uint32_t>(sum.reports());
+  }
+  return {};
+}
+
 Result<void> Aggregator::merge(const Aggregator& other) {
   if (other.round_ != round_ || other.mechanism_->id() != mechanism_->id() ||
       other.sums_.size() != sums_.size()) {

@@ -73,6 +73,8 @@ nlohmann::json RoundMetrics::to_json() const {
                          {"engine_cpu_seconds", engine_cpu_seconds}};
   if (accuracy) json["accuracy"] = *accuracy;
   if (loss && std::isfinite(*loss)) json["loss"] = *loss;
+  if (lowest_accuracy) json["lowest_accuracy"] = *lowest_accuracy;
+  if (highest_accuracy) json["highest_accuracy"] = *highest_accuracy;
   return json;
 }
 
@@ -86,6 +88,8 @@ RoundMetrics metrics_from_json(const nlohmann::json& json) {
   metrics.bytes_up = json.at("bytes_up").get<std::uint64_t>();
   metrics.accuracy = optional_number(json.at("accuracy"));
   metrics.loss = optional_number(json.at("loss"));
+  metrics.lowest_accuracy = optional_number(json.value("lowest_accuracy", nlohmann::json()));
+  metrics.highest_accuracy = optional_number(json.value("highest_accuracy", nlohmann::json()));
   metrics.delay_seconds = json.at("delay_seconds").get<double>();
   metrics.round_seconds = json.at("round_seconds").get<double>();
   metrics.train_seconds = json.at("train_seconds").get<double>();

@@ -27,22 +27,27 @@ Result<std::unique_ptr<LocalTransport>> LocalTransport::make(
   return transport;
 }
 
-Result<void> LocalTransport::collect(const RoundPlan& plan, std::span<const float> model,
-                                     std::span<const EnvelopeSink> sinks) {
+Result<Delivery> LocalTransport::collect(const RoundPlan& plan, std::span<const float> model,
+                                         std::span<const EnvelopeSink> sinks) {
   std::vector<std::pair<const ClientGroup*, std::uint32_t>> clients;
+  Delivery delivery;
   for (const ClientGroup& group : plan.groups) {
     for (const std::uint32_t client : group.clients) clients.emplace_back(&group, client);
+    delivery.groups.push_back({group.clients.size(), ""});
   }
   std::mutex mutex;
   std::uint64_t done = 0;
-  return parallel_for(lanes(), clients.size(), [&](unsigned lane, std::size_t i) -> Result<void> {
-    const auto& [group, client] = clients[i];
-    SOTTO_CHECK(run_client(lanes_[lane], plan, *group, client, model, sinks[lane]));
-    const std::scoped_lock lock(mutex);
-    ++done;
-    if (on_client) on_client(done, clients.size());
-    return {};
-  });
+  const auto all =
+      parallel_for(lanes(), clients.size(), [&](unsigned lane, std::size_t i) -> Result<void> {
+        const auto& [group, client] = clients[i];
+        SOTTO_CHECK(run_client(lanes_[lane], plan, *group, client, model, sinks[lane]));
+        const std::scoped_lock lock(mutex);
+        ++done;
+        if (on_client) on_client(done, clients.size());
+        return {};
+      });
+  SOTTO_CHECK(all);
+  return delivery;
 }
 
 Result<void> LocalTransport::run_client(Lane& lane, const RoundPlan& plan, const ClientGroup& group,
@@ -128,6 +133,7 @@ Result<void> LocalTransport::send_client(Lane& lane, const RoundPlan& plan,
   BitSource bits = BitSource::from_seed(clients_.seed, "perturb", {plan.round, client});
   BitSource delays = BitSource::from_seed(clients_.seed, "latency", {plan.round, client});
   Sha256 hash;
+  std::vector<Envelope> kept;
   for (const Part& part : group.parts) {
     const bool whole = part.tensors.size() == layout_->tensors().size();
     std::vector<float>& values = whole ? lane.weights : lane.slice;
@@ -150,9 +156,14 @@ Result<void> LocalTransport::send_client(Lane& lane, const RoundPlan& plan,
       if (plan.latency > 0.0) {
         lane.times.delay = std::max(lane.times.delay, plan.latency * delays.unit());
       }
-      SOTTO_CHECK(sink(envelope));
+      if (outbox) {
+        kept.push_back(envelope);
+      } else {
+        SOTTO_CHECK(sink(envelope));
+      }
     }
   }
+  if (outbox) SOTTO_CHECK(outbox(client, kept));
   if (hashes_reports) lane.hashes.push_back({client, hash.hex()});
   return {};
 }

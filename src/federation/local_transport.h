@@ -35,8 +35,12 @@ class LocalTransport final : public Transport {
                                                       unsigned threads);
 
   unsigned lanes() const noexcept override { return static_cast<unsigned>(lanes_.size()); }
-  Result<void> collect(const RoundPlan& plan, std::span<const float> model,
-                       std::span<const EnvelopeSink> sinks) override;
+  Result<Delivery> collect(const RoundPlan& plan, std::span<const float> model,
+                           std::span<const EnvelopeSink> sinks) override;
+
+  /// Where a client's envelopes go instead of the sinks, if set; called from several threads.
+  std::function<Result<void>(std::uint32_t client, std::span<const Envelope>)> outbox;
+  const LocalClients& clients() const { return clients_; }
 
   /// Seconds since the last call, summed over lanes: inside Trainer::train, and around it.
   struct Times {

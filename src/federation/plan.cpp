@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "federation/baselines.h"
 #include "federation/exposure_log.h"
 #include "federation/planner.h"
 #include "sotto/features.h"
@@ -152,6 +153,21 @@ Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::pa
             Planner::make(recipe, layout, initial,
                           share_of_clients(plan.clients, plan.clients_per_round)));
   SOTTO_TRY(plan.groups, planned_exposures(recipe, planner, plan.clients, plan.clients_per_round));
+  SOTTO_CHECK(check_secure(recipe, plan.clients_per_round));
+  SOTTO_CHECK(check_trainer(recipe, layout));
+  std::optional<Partition> partition;
+  if (trains_privately(recipe)) {
+    // A record's epsilon depends on how many records share its client.
+    SOTTO_TRY(const DataSplit data, load_data(data_request(recipe, data_folder)));
+    SOTTO_TRY(partition, make_partition(data.train, recipe.data.partition,
+                                        static_cast<std::size_t>(recipe.federation.clients),
+                                        static_cast<std::uint64_t>(recipe.federation.seed)));
+  }
+  for (GroupClaims& group : plan.groups) {
+    group.claims = recipe_claims(
+        recipe, group.exposure,
+        partition ? training_facts(*partition, layout, group.exposure) : TrainingFacts{});
+  }
   return plan;
 }
 

@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "federation/baselines.h"
 #include "federation/recipe_check.h"
 #include "federation/recipe_keys.h"
 #include "federation/tensor_rules.h"
@@ -148,6 +149,7 @@ Result<Recipe> parse_recipe(std::string_view text, const std::string& place,
   }
   for (const std::string& setting : overrides) SOTTO_CHECK(read_override(setting, recipe, given));
   SOTTO_CHECK(check_recipe(given, recipe));
+  SOTTO_CHECK(check_baselines(given, recipe));
   if (recipe.output.name.empty()) {
     recipe.output.name = std::filesystem::path(place).stem().string();
   }

@@ -116,10 +116,17 @@ std::vector<KeyBinding> make_bindings() {
             "samples a step"),
       whole("train.epochs", AT(train.epochs), 1, 100'000, kDecidesModel,
             "passes over a client's data in one round"),
+      real("train.clip", AT(train.clip), Low::kClosed, 0.0, 1e6, kDecidesModel,
+           "DP-SGD: l2 norm that each sample's gradient is clipped to; 0: plain training"),
+      real("train.noise", AT(train.noise), Low::kClosed, 0.0, 1e6, kDecidesModel,
+           "DP-SGD: deviation of the noise on the sum of a lot, in clips"),
       boolean("train.keep_optimizer", AT(train.keep_optimizer), kDecidesModel,
               "whether a client's optimizer goes on where it was in its last round"),
       text("train.device", AT(train.device), kOnlyRun, "cpu, cuda or cuda:N"),
 
+      text("federation.mode", AT(federation.mode), kDecidesModel,
+           "whether clients share a model, or every one learns alone and shares nothing",
+           {"federated", "local"}),
       whole("federation.clients", AT(federation.clients), 0, kMany, kDecidesModel,
             "number of clients; 0 with partition users: as many as the data has"),
       real("federation.fraction", AT(federation.fraction), Low::kOpen, 0.0, 1.0, kDecidesModel,
@@ -192,6 +199,15 @@ std::vector<KeyBinding> make_bindings() {
            "share of the last step that the next one keeps"),
       text("server.decay", AT(server.decay), kDecidesModel,
            "server.lr over the rounds: constant, or a half cosine down to 0", {"none", "cosine"}),
+      boolean("aggregate.secure", AT(aggregate.secure), kDecidesModel,
+              "secure aggregation: the server sees the sum of a round's reports and nothing else"),
+      real("aggregate.threshold", AT(aggregate.threshold), Low::kOpen, 0.0, 1.0, kDecidesModel,
+           "share of a round's clients without whose reports nothing is unmasked (2 at least)"),
+      real("aggregate.dropout", AT(aggregate.dropout), Low::kClosed, 0.0, 0.99, kDecidesModel,
+           "simulated chance that a client vanishes after sharing keys and before its report"),
+      whole("aggregate.honest", AT(aggregate.honest), 0, kMany, kDecidesModel,
+            "Hybrid: so many honest clients in every sum share the noise of DP-SGD; 0: each adds "
+            "all of it"),
       // Neither the mode nor the split changes a sum, but both change what a client was promised: a
       // run that goes on must keep the promise of the rounds before.
       text("shuffle.mode", AT(shuffle.mode), kDecidesModel,

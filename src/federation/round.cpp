@@ -22,6 +22,14 @@ struct Intake {
     bytes += envelope.serialized_size();
     return it->second.accept(envelope);
   }
+  Result<void> accept(const SummedEnvelope& sum) {
+    const auto it = sums.find(sum.mechanism_id());
+    if (it == sums.end()) {
+      return fail(ErrorKind::kRefused,
+                  "sum refused: mechanism '" + sum.mechanism_id() + "' has no part in this round");
+    }
+    return it->second.accept(sum);
+  }
 };
 
 Result<Intake> make_intake(const RoundPlan& plan) {
@@ -61,7 +69,7 @@ Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan
   for (Intake& intake : intakes) {
     sinks.emplace_back([&intake](const Envelope& envelope) { return intake.accept(envelope); });
   }
-  SOTTO_CHECK(transport.collect(plan, model, sinks));
+  SOTTO_TRY(const Delivery delivery, transport.collect(plan, model, sinks));
 
   const Stopwatch merging;
   CollectedRound collected;
@@ -71,11 +79,20 @@ Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan
     if (i == 0) continue;
     for (auto& [id, sums] : all.sums) SOTTO_CHECK(sums.merge(intakes[i].sums.at(id)));
   }
-  for (const ClientGroup& group : plan.groups) {
+  collected.bytes_up += delivery.bytes_up;
+  for (const SummedEnvelope& sum : delivery.sums) SOTTO_CHECK(all.accept(sum));
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     CollectedGroup result;
-    result.reports = group.clients.size();
-    if (result.reports > 0 && result.reports >= min_batch) {
-      for (const Part& part : group.parts) {
+    result.reports = delivery.groups[i].reports;
+    result.withheld = delivery.groups[i].withheld;
+    if (result.reports == 0) {
+      result.withheld = "no reports";
+    } else if (result.withheld.empty() && result.reports < min_batch) {
+      result.withheld =
+          std::to_string(result.reports) + " reports are fewer than shuffle.min_batch";
+    }
+    if (result.withheld.empty()) {
+      for (const Part& part : plan.groups[i].parts) {
         SOTTO_TRY(Released released, all.sums.find(part.mechanism->id())->second.release());
         result.reports = released.reports();
         result.released.push_back(std::move(released));

@@ -18,6 +18,7 @@ namespace sotto {
 struct CollectedGroup {
   std::uint64_t reports = 0;
   std::vector<Released> released;  // one for each part; none where there were too few reports
+  std::string withheld;            // the reason, then
 };
 
 struct CollectedRound {

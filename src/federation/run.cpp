@@ -11,10 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "federation/baselines.h"
 #include "federation/budget.h"
 #include "federation/combine.h"
 #include "federation/evaluate.h"
 #include "federation/exposure_log.h"
+#include "federation/local_learning.h"
 #include "federation/plan.h"
 #include "federation/planner.h"
 #include "federation/ranges.h"
@@ -37,8 +39,16 @@ std::string utc_now() {
   return text;
 }
 
-/// The size of a batch after the shuffler's rule.
-std::uint64_t released_of(std::uint64_t reports, const Recipe& recipe) {
+/// The reports of a group whose clients were asked: those who vanish send none.
+std::uint64_t sent_of(const Recipe& recipe, RoundId round, const ClientGroup& group) {
+  const std::size_t asked = group.clients.size();
+  if (recipe.aggregate.secure && asked < unmasking_threshold(recipe, asked)) return 0;
+  return asked - vanishing(recipe, round, group.clients).size();
+}
+
+/// The size of a batch after the rules of shuffler and secure aggregation.
+std::uint64_t released_of(std::uint64_t reports, std::size_t asked, const Recipe& recipe) {
+  if (recipe.aggregate.secure && reports < unmasking_threshold(recipe, asked)) return 0;
   return reports >= static_cast<std::uint64_t>(recipe.shuffle.min_batch) ? reports : 0;
 }
 
@@ -155,14 +165,16 @@ Result<void> Run::replay() {
       std::ranges::set_difference(clients, it->second, std::back_inserter(left));
       clients = std::move(left);
     }
-    if (clients.size() != metrics.reports) {
-      return fail(ErrorKind::kCorrupt, "the checkpoint's round " + std::to_string(metrics.round) +
-                                           " has other clients than this recipe picks");
-    }
     if (const auto it = ranges_.find(metrics.round); it != ranges_.end()) {
       SOTTO_CHECK(planner_.restore_ranges(it->second));
     }
     SOTTO_TRY(std::vector<ClientGroup> groups, groups_of(metrics.round, clients));
+    std::uint64_t sent = 0;
+    for (const ClientGroup& group : groups) sent += sent_of(recipe_, metrics.round, group);
+    if (sent != metrics.reports) {
+      return fail(ErrorKind::kCorrupt, "the checkpoint's round " + std::to_string(metrics.round) +
+                                           " has other clients than this recipe picks");
+    }
     SOTTO_TRY(const Budget::Admission admission, budget_.admit(metrics.round, groups));
     if (!admission.refused.empty()) {
       return fail(ErrorKind::kRefused, "round " + std::to_string(metrics.round) +
@@ -170,10 +182,12 @@ Result<void> Run::replay() {
                                            "and cannot be charged now: " +
                                            admission.reason);
     }
-    lost += admission.fresh;
+    // Who vanished has paid and bound no report to it.
+    lost += admission.fresh - std::min(admission.fresh, clients.size() - sent);
     for (std::size_t group = 0; group < groups.size(); ++group) {
       log_.add(planner_.slot_of(metrics.round), group, groups[group],
-               released_of(groups[group].clients.size(), recipe_));
+               released_of(sent_of(recipe_, metrics.round, groups[group]),
+                           groups[group].clients.size(), recipe_));
     }
   }
   if (!ranges_.empty()) SOTTO_CHECK(planner_.restore_ranges(ranges_.rbegin()->second));
@@ -206,7 +220,7 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
     if (options_.on_client) options_.on_client(number, done, total);
   };
   SOTTO_TRY(const CollectedRound collected,
-            collect_round(transport, plan, result_.model,
+            collect_round(*setup_.server_side, plan, result_.model,
                           static_cast<std::uint64_t>(recipe_.shuffle.min_batch)));
   // Before anything that the reports decided can be seen outside.
   SOTTO_CHECK(budget_.bind(transport.take_hashes()));
@@ -242,9 +256,8 @@ void Run::step(RoundId number, const RoundPlan& plan, const CollectedRound& coll
     const std::uint64_t released = collected.groups[group].released.empty() ? 0 : reports;
     log_.add(planner_.slot_of(number), group, plan.groups[group], released);
     if (released == 0) {
-      note("round " + std::to_string(number) + ": " + std::to_string(reports) +
-           (reports == 0 ? " reports; the model stays"
-                         : " reports are fewer than shuffle.min_batch; nothing is released"));
+      note("round " + std::to_string(number) + ": " + collected.groups[group].withheld +
+           "; nothing is released");
     }
   }
   const Layout& layout = setup_.factory->layout();
@@ -270,7 +283,11 @@ Result<void> Run::claim() {
   } else {
     result_.groups = log_.exposures(recipe_, planner_);
   }
-  for (GroupClaims& group : result_.groups) group.claims = claims_of(group.exposure);
+  const Layout& layout = setup_.factory->layout();
+  for (GroupClaims& group : result_.groups) {
+    group.claims = recipe_claims(recipe_, group.exposure,
+                                 training_facts(*setup_.partition, layout, group.exposure));
+  }
   result_.claims = worst_group(result_.groups).claims;
   return {};
 }
@@ -390,6 +407,7 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
     options.on_note("this network draws from a global generator: training on " +
                     std::to_string(setup.transport->lanes()) + " thread");
   }
+  if (learns_alone(recipe)) return learn_alone(recipe, options, setup, folder, utc_now());
   const std::vector<float> initial =
       setup.factory->initial_weights(static_cast<std::uint64_t>(recipe.federation.seed));
   SOTTO_TRY(Planner planner,

@@ -46,8 +46,8 @@ Result<void> RunFolder::clear() const {
 std::filesystem::path RunFolder::model_path() const { return out_ / kModel; }
 std::filesystem::path RunFolder::certificate_path() const { return out_ / kCertificate; }
 
-Result<std::optional<Checkpoint>> RunFolder::resume(const Recipe& recipe,
-                                                    const Layout& layout) const {
+Result<std::optional<Checkpoint>> RunFolder::resume(const Recipe& recipe, const Layout& layout,
+                                                    std::size_t models) const {
   const std::filesystem::path path = out_ / kCheckpoint;
   // Killed before the first checkpoint: start from the beginning, which gives the same model.
   if (!resumes_ || !std::filesystem::exists(path)) return std::optional<Checkpoint>();
@@ -58,7 +58,8 @@ Result<std::optional<Checkpoint>> RunFolder::resume(const Recipe& recipe,
                     ": was made by a recipe that differs in more than rounds, "
                     "patience, account or output; resume with the recipe of that run");
   }
-  if (checkpoint.layout != layout.fingerprint() || checkpoint.weights.size() != layout.size()) {
+  if (checkpoint.layout != layout.fingerprint() ||
+      checkpoint.weights.size() != models * layout.size()) {
     return fail(ErrorKind::kCorrupt, path.string() + ": holds another network's weights");
   }
   return std::optional<Checkpoint>(std::move(checkpoint));

@@ -24,7 +24,9 @@ class RunFolder {
 
   /// The checkpoint to go on from, if one is asked for and there is one. Refuses one of another
   /// recipe or network.
-  Result<std::optional<Checkpoint>> resume(const Recipe& recipe, const Layout& layout) const;
+  /// It holds `models` models of that layout.
+  Result<std::optional<Checkpoint>> resume(const Recipe& recipe, const Layout& layout,
+                                           std::size_t models = 1) const;
 
   Result<void> write_record(const nlohmann::json& record) const;
   Result<void> write_metrics(const std::vector<RoundMetrics>& rounds) const;

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <thread>
 
+#include "federation/baselines.h"
 #include "federation/plan.h"
+#ifdef SOTTO_WITH_SECURE
+#include "federation/secure_transport.h"
+#endif
 #include "sotto/features.h"
 
 namespace sotto {
@@ -45,6 +49,20 @@ TrainOptions make_options(const Recipe::Train& train) {
   return options;
 }
 
+/// The server's end of the clients' transport. It does not own the one below.
+Result<std::shared_ptr<Transport>> server_side(const Recipe& recipe, LocalTransport& clients) {
+  if (!recipe.aggregate.secure) {
+    return std::shared_ptr<Transport>(std::shared_ptr<void>(), &clients);
+  }
+#ifdef SOTTO_WITH_SECURE
+  return std::make_shared<SecureTransport>(clients, recipe);
+#else
+  return fail(ErrorKind::kUsage, recipe.file +
+                                     ": aggregate.secure needs a program that was built with "
+                                     "secure aggregation (SOTTO_SECURE=ON)");
+#endif
+}
+
 }  // namespace
 
 unsigned thread_count(unsigned requested) {
@@ -68,6 +86,7 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   setup.partition = std::make_unique<const Partition>(std::move(partition));
   setup.clients_per_round = clients_per_round(recipe.federation, setup.partition->clients());
   SOTTO_CHECK(check_batches(recipe, setup.clients_per_round));
+  SOTTO_CHECK(check_secure(recipe, setup.clients_per_round));
 
   setup.preprocess = make_preprocess(recipe, train);
   if (const auto fits = check_preprocess(train, setup.preprocess); !fits) {
@@ -84,13 +103,16 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
     SOTTO_TRY(trainer.network, find_network(recipe.model.name, trainer.input, trainer.classes));
   }
   SOTTO_TRY(setup.factory, make_factory(trainer));
+  SOTTO_CHECK(check_trainer(recipe, *setup.factory));
 
   const bool keeps_buffers = recipe.bound.buffers == "local";
-  const LocalClients clients{
+  LocalClients clients{
       &train, setup.partition.get(), setup.preprocess,           make_options(recipe.train),
       seed,   keeps_buffers,         recipe.train.keep_optimizer};
+  set_private(recipe, clients.options);
   SOTTO_TRY(setup.transport,
             LocalTransport::make(clients, setup.factory, thread_count(options.threads)));
+  SOTTO_TRY(setup.server_side, server_side(recipe, *setup.transport));
   const Layout& layout = setup.factory->layout();
   const bool has_buffers = layout.parameter_count() < layout.size();
   if (has_buffers && recipe.bound.buffers != "perturb") {

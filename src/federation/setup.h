@@ -14,6 +14,8 @@ struct Setup {
   Preprocess preprocess;
   std::shared_ptr<const TrainerFactory> factory;
   std::unique_ptr<LocalTransport> transport;
+  /// What the server collects from: the clients' transport, or one above it that hides reports.
+  std::shared_ptr<Transport> server_side;
   std::size_t clients_per_round = 0;
 };
 

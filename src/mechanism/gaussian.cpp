@@ -49,13 +49,8 @@ double largest_ratio(double epsilon, double delta) {
   return low;
 }
 
-/// An upper bound of the probability that doubles and real arithmetic round some coordinate
-/// differently. In units of sigma the error of a coordinate is at most 32 units of 2^-53 on average
-/// over the noise (15 of the deviate, 2 of the sum; docs/mechanisms.md) and 2^-52 |x_i| / sigma; a
-/// normal coordinate lies within e of a boundary with probability at most 2 e (16 + 0.4).
 double coupling_of(double dimension, double norm_in_sigma) {
-  return 2.0 * (kPerSigma + 0.4) *
-         (0x1p-48 * dimension + 0x1p-51 * norm_in_sigma * std::sqrt(dimension));
+  return lattice_coupling(kPerSigma, dimension, norm_in_sigma);
 }
 
 class Gaussian final : public VectorMechanism {

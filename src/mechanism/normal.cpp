@@ -7,6 +7,8 @@
 
 #ifndef SOTTO_NORMAL_SHARED
 #define SOTTO_NORMAL_SHARED
+#include <cmath>
+
 #include "mechanism/normal.h"
 
 namespace sotto {
@@ -199,6 +201,11 @@ namespace sotto {
 
 RadiusRange normals(const std::uint64_t* words, std::size_t pairs, double* out) {
   return SOTTO_SIMD_OR_ONE(doubles)(words, pairs, out);
+}
+
+double lattice_coupling(double per_deviation, double dimension, double norm) {
+  return 2.0 * (per_deviation + 0.4) *
+         (0x1p-48 * dimension + 0x1p-51 * norm * std::sqrt(dimension));
 }
 
 void lattice_normals(const std::uint32_t* words, std::size_t pairs, std::int16_t* out) {

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "sotto/trainer.h"
+#include "train/private_step.h"
 #include "train/torch_net.h"
 #include "train/torch_optimizer.h"
 
@@ -76,11 +77,10 @@ class TorchTrainer final : public Trainer {
   Result<void> train(const Dataset& data, std::span<const std::uint32_t> indices,
                      const Preprocess& preprocess, const TrainOptions& options,
                      BitSource bits) override {
+    if (options.clip > 0.0) return train_privately(data, indices, preprocess, options, bits);
     return guarded("training", [&]() -> Result<void> {
       use_one_thread_here();
-      FlatOptimizer& optimizer = optimizer_.emplace(options, net_->parameters(), net_->gradients());
-      if (!start_.empty()) optimizer.restore(start_);
-      start_.clear();
+      FlatOptimizer& optimizer = begin_optimizer(options);
       order_.assign(indices.begin(), indices.end());
       for (std::uint32_t epoch = 0; epoch < options.epochs; ++epoch) {
         shuffle(std::span(order_), bits);
@@ -144,6 +144,47 @@ class TorchTrainer final : public Trainer {
   }
 
  private:
+  /// A fresh one, or one that goes on from the state that was set.
+  FlatOptimizer& begin_optimizer(const TrainOptions& options) {
+    FlatOptimizer& optimizer = optimizer_.emplace(options, net_->parameters(), net_->gradients());
+    if (!start_.empty()) optimizer.restore(start_);
+    start_.clear();
+    return optimizer;
+  }
+
+  /// DP-SGD. One backward pass for each sample: its gradient then depends on nothing but the
+  /// weights and the sample, to the last bit, which is what clipping needs.
+  Result<void> train_privately(const Dataset& data, std::span<const std::uint32_t> indices,
+                               const Preprocess& preprocess, const TrainOptions& options,
+                               BitSource& bits) {
+    SOTTO_CHECK(check_private(layout_));
+    return guarded("private training", [&]() -> Result<void> {
+      use_one_thread_here();
+      FlatOptimizer& optimizer = begin_optimizer(options);
+      const Lots lots = lots_of(options, indices.size());
+      const auto parameters = static_cast<std::size_t>(net_->parameters().numel());
+      PrivateStep step(parameters, options);
+      std::vector<float> noisy(parameters);
+      for (std::uint64_t i = 0; i < lots.steps; ++i) {
+        for (const std::uint32_t& index : indices) {
+          if (bits.below(lots.samples) >= lots.size) continue;
+          const auto [x, y] = batch(data, std::span(&index, 1), preprocess,
+                                    preprocess.augments() ? &bits : nullptr);
+          torch::nn::functional::cross_entropy(net_->forward(x, &bits), y).backward();
+          const torch::Tensor gradient = net_->gradients().to(torch::kCPU);
+          step.add(std::span(gradient.data_ptr<float>(), parameters));
+          net_->gradients().zero_();
+        }
+        step.finish(bits, static_cast<double>(lots.size), noisy);
+        const torch::NoGradGuard no_grad;
+        net_->gradients().copy_(
+            torch::from_blob(noisy.data(), {static_cast<std::int64_t>(parameters)}));
+        optimizer.step();
+      }
+      return {};
+    });
+  }
+
   std::pair<torch::Tensor, torch::Tensor> batch(const Dataset& data,
                                                 std::span<const std::uint32_t> indices,
                                                 const Preprocess& preprocess, BitSource* augment) {
@@ -223,6 +264,8 @@ class TorchFactory final : public TrainerFactory {
       return write_file_atomically(path, std::as_bytes(std::span(bytes)));
     });
   }
+
+  bool trains_privately() const noexcept override { return true; }
 
   std::string device() const override { return device_.str(); }
 

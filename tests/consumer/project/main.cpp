@@ -1,6 +1,7 @@
 // The whole path by the installed headers alone: many clients, two weights, one mean.
 #include <sotto/aggregate.h>
 #include <sotto/ledger.h>
+#include <sotto/secure.h>
 
 #include <cmath>
 #include <cstdio>
@@ -38,6 +39,14 @@ sotto::Result<void> run() {
       SOTTO_CHECK(aggregator.accept(received));
     }
   }
+#ifdef WITH_SECURE
+  sotto::secure::RosterServer roster({1, 2, 2});
+  for (const sotto::secure::Member member : {0U, 1U}) {
+    const sotto::secure::AdvertisingClient client({1, 2, 2}, member, bits);
+    SOTTO_CHECK(roster.accept(client.advertisement()));
+  }
+  SOTTO_CHECK(roster.roster().map([](const auto&) {}));
+#endif
   SOTTO_TRY(const auto mean, aggregator.release());
   std::printf("mean of %d reports: %g %g\n", static_cast<int>(mean.reports()), mean.values()[0],
               mean.values()[1]);

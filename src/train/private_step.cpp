@@ -1,0 +1,85 @@
+#include "train/private_step.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/sums.h"
+#include "mechanism/normal.h"
+
+namespace sotto {
+namespace {
+
+constexpr double kUnits = 0x1p40;  // in a clip
+
+std::size_t noise_pairs(std::size_t parameters) {
+  const std::size_t pairs = (parameters + 1) / 2;
+  return (pairs + kPairGroup - 1) / kPairGroup * kPairGroup;
+}
+
+}  // namespace
+
+Lots lots_of(const TrainOptions& options, std::size_t samples) {
+  Lots lots;
+  lots.samples = samples;
+  if (samples == 0) return lots;
+  lots.size = std::min<std::uint64_t>(options.batch_size, samples);
+  // Half up, in integers.
+  const std::uint64_t twice = 2 * std::uint64_t{options.epochs} * samples;
+  lots.steps = std::max<std::uint64_t>(1, (twice / lots.size + 1) / 2);
+  return lots;
+}
+
+double step_coupling(std::size_t parameters, const Lots& lots, double noise) {
+  // A lot's sum is at most as long as all samples' clipped gradients together.
+  return lattice_coupling(kNoiseLattice, static_cast<double>(parameters),
+                          static_cast<double>(lots.samples) / noise);
+}
+
+Result<void> check_private(const Layout& layout) {
+  for (const TensorSpec& tensor : layout.tensors()) {
+    if (tensor.role != TensorRole::kBuffer) continue;
+    const std::string layer = tensor.name.substr(0, tensor.name.rfind('.'));
+    return fail(ErrorKind::kUsage,
+                "train.clip: layer " + layer + " of the network keeps statistics over batches (" +
+                    tensor.name +
+                    "), which mix samples; DP-SGD needs a network without batch norm, such as "
+                    "ldp-fed-nobn instead of ldp-fed");
+  }
+  return {};
+}
+
+PrivateStep::PrivateStep(std::size_t parameters, const TrainOptions& options)
+    : clip_(options.clip),
+      deviation_(options.clip * options.noise),
+      rounds_(options.rounds_noise),
+      padded_(padded(parameters), 0.0F),
+      sums_(parameters, 0),
+      words_(2 * noise_pairs(parameters)),
+      noise_(2 * noise_pairs(parameters)) {}
+
+void PrivateStep::add(std::span<const float> gradient) {
+  std::ranges::copy(gradient, padded_.begin());
+  const double norm = std::sqrt(dot(padded_.data(), padded_.data(), padded_.size()).value());
+  if (!std::isfinite(norm)) return;
+  // The last factor is far more than what norm, quotient and products lose by rounding.
+  const double scale = (norm > clip_ ? clip_ / norm : 1.0) * (1.0 - 0x1p-40) * (kUnits / clip_);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    sums_[i] += static_cast<std::int64_t>(static_cast<double>(gradient[i]) * scale);
+  }
+}
+
+void PrivateStep::finish(BitSource& bits, double divisor, std::span<float> out) {
+  if (deviation_ > 0.0) {
+    bits.fill(std::as_writable_bytes(std::span(words_)));
+    normals(words_.data(), words_.size() / 2, noise_.data());
+  }
+  const double lattice = deviation_ / kNoiseLattice;
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    double value = static_cast<double>(sums_[i]) * (clip_ / kUnits) + deviation_ * noise_[i];
+    if (rounds_ && lattice > 0.0) value = std::nearbyint(value / lattice) * lattice;
+    out[i] = static_cast<float>(value / divisor);
+    sums_[i] = 0;
+  }
+}
+
+}  // namespace sotto
