@@ -49,6 +49,7 @@ struct RoundPlan {
   std::vector<ClientGroup> groups;
   std::size_t split = 0;  // symbols in an envelope; 0: the whole report
   Payload payload = Payload::kWeights;
+  bool fills_ball = false;  // whether payloads are made as long as the ball's norm
   /// The longest random delay of an envelope, in seconds; 0: none.
   double latency = 0.0;
 

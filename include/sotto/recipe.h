@@ -34,6 +34,7 @@ struct Recipe {
     std::string test_labels;
     double test_fraction = 0.1;
     std::string partition = "stratified";
+    std::string features = "none";
     bool normalize = true;
     std::vector<double> mean;
     std::vector<double> deviation;
@@ -91,7 +92,7 @@ struct Recipe {
     std::int64_t clients = 100;
     double fraction = 1.0;
     std::int64_t k = 0;                // clients a round; 0: by fraction
-    std::string selection = "server";  // "anonymous"
+    std::string selection = "server";  // "anonymous", "once"
     std::int64_t rounds = 10;
     std::int64_t patience = 0;  // evaluations without improvement before stopping; 0: never
     std::int64_t evaluate_every = 1;
@@ -115,6 +116,7 @@ struct Recipe {
     std::string range = "fixed";      // "initial", "adaptive"
     double margin = 3.0;              // radius of an initial or adaptive range, in deviations
     std::string buffers = "perturb";  // "local", "reset"
+    bool normalize = false;           // whether every payload is made as long as the ball's norm
   } bound;
 
   /// Which layers are sent in which round, and how a budget for the training is split over them.
@@ -174,7 +176,8 @@ struct Recipe {
 
   /// Whether what happens in a round depends on how many there are in all.
   bool paced() const {
-    return server.decay != "none" || schedule.mode != "all" || schedule.total.has_value();
+    return server.decay != "none" || schedule.mode != "all" || schedule.total.has_value() ||
+           federation.selection == "once";
   }
 
   /// By section, every key, defaults included.

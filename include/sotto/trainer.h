@@ -86,7 +86,9 @@ class Trainer {
                              const Preprocess& preprocess, const TrainOptions& options,
                              BitSource bits) = 0;
 
-  /// The mean gradient of the loss over the samples, at the loaded weights; 0 for buffers.
+  /// The mean gradient of the loss over the samples `indices`, at the loaded weights and in
+  /// evaluation mode: no augmentation, no dropout, batch norm by its stored statistics. `out` has
+  /// layout().size() elements; those of buffers become 0.
   virtual Result<void> gradient(const Dataset& data, std::span<const std::uint32_t> indices,
                                 const Preprocess& preprocess, std::span<float> out) {
     (void)data, (void)indices, (void)preprocess, (void)out;
@@ -124,6 +126,7 @@ struct TrainerRequest {
   SampleShape input;  // of the samples, after preprocessing
   std::int64_t classes = 0;
   std::string device = "cpu";  // "cpu", "cuda", "cuda:1"
+  bool gradients = false;      // clients send gradients: no optimizer will run
 };
 
 class TrainerFactory {

@@ -8,6 +8,7 @@
 #include "federation/encode_plan.h"
 #include "federation/exposure_log.h"
 #include "federation/planner.h"
+#include "sotto/features.h"
 
 namespace sotto {
 namespace {
@@ -49,6 +50,8 @@ Result<Outline> outline_of(const Recipe& recipe, const std::filesystem::path& da
       shape.most_records = std::max<std::uint64_t>(shape.most_records, partition.client(i).size());
     }
   }
+  SOTTO_CHECK(check_features(recipe));
+  SOTTO_TRY(shape.input, feature_shape(recipe.data.features, shape.input));
   if (const auto resized = recipe_resize(recipe)) shape.input = *resized;
   return shape;
 }
@@ -85,6 +88,24 @@ DataRequest data_request(const Recipe& recipe, const std::filesystem::path& fold
   return request;
 }
 
+Result<void> check_features(const Recipe& recipe) {
+  const Recipe::Data& data = recipe.data;
+  if (data.features == "none") return {};
+  const std::pair<const char*, bool> others[] = {{"resize", !data.resize.empty()},
+                                                 {"mean", !data.mean.empty()},
+                                                 {"deviation", !data.deviation.empty()},
+                                                 {"crop_padding", data.crop_padding > 0},
+                                                 {"flip", data.flip},
+                                                 {"rotation", data.rotation > 0.0}};
+  for (const auto& [key, given] : others) {
+    if (!given) continue;
+    return fail(ErrorKind::kUsage, recipe.file + ": data." + key + " is for images; the network " +
+                                       "sees features here (data.features = \"" + data.features +
+                                       "\"), which have a scale of their own");
+  }
+  return {};
+}
+
 std::optional<SampleShape> recipe_resize(const Recipe& recipe) {
   const std::vector<std::int64_t>& resize = recipe.data.resize;
   if (resize.empty()) return std::nullopt;
@@ -93,6 +114,9 @@ std::optional<SampleShape> recipe_resize(const Recipe& recipe) {
 }
 
 std::size_t clients_per_round(const Recipe::Federation& federation, std::size_t clients) {
+  if (federation.selection == "once") {  // the least of all rounds
+    return clients / static_cast<std::size_t>(federation.rounds);
+  }
   if (federation.k > 0)
     return std::min<std::size_t>(static_cast<std::size_t>(federation.k), clients);
   const double share = federation.fraction * static_cast<double>(clients);
@@ -104,6 +128,11 @@ double share_of_clients(std::size_t clients, std::size_t per_round) {
 }
 
 Result<void> check_batches(const Recipe& recipe, std::size_t per_round) {
+  if (per_round == 0) {
+    return fail(ErrorKind::kUsage,
+                recipe.file + ": federation.selection = \"once\": fewer clients than the " +
+                    std::to_string(recipe.federation.rounds) + " rounds");
+  }
   const auto least = static_cast<std::size_t>(recipe.shuffle.min_batch);
   if (per_round >= least) return {};
   return fail(ErrorKind::kUsage, recipe.file + ": shuffle.min_batch = " + std::to_string(least) +

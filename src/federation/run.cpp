@@ -135,6 +135,9 @@ std::vector<std::uint32_t> Run::picked(RoundId number) const {
     return accept_clients(seed, number, clients,
                           share_of_clients(clients, setup_.clients_per_round));
   }
+  if (recipe_.federation.selection == "once") {
+    return pick_once(seed, number, clients, static_cast<std::size_t>(recipe_.federation.rounds));
+  }
   return pick_clients(seed, number, clients, setup_.clients_per_round);
 }
 
@@ -209,6 +212,7 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
   }
   plan.split = static_cast<std::size_t>(recipe_.shuffle.split);
   plan.payload = payload_of(recipe_.bound);
+  plan.fills_ball = recipe_.bound.normalize;
   if (recipe_.shuffle.mode == "latency") plan.latency = recipe_.shuffle.latency;
 
   LocalTransport& transport = *setup_.transport;

@@ -8,13 +8,14 @@
 #ifdef SOTTO_WITH_SECURE
 #include "federation/secure_transport.h"
 #endif
+#include "sotto/features.h"
 
 namespace sotto {
 namespace {
 
 Preprocess make_preprocess(const Recipe& recipe, const Dataset& train) {
   Preprocess preprocess;
-  if (recipe.data.normalize) {
+  if (recipe.data.normalize && recipe.data.features == "none") {
     const KnownSet* const known = find_known_set(recipe.data.name);
     if (!recipe.data.mean.empty()) {
       preprocess.mean.assign(recipe.data.mean.begin(), recipe.data.mean.end());
@@ -89,7 +90,9 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   Setup setup;
   const auto seed = static_cast<std::uint64_t>(recipe.federation.seed);
 
+  SOTTO_CHECK(check_features(recipe));
   SOTTO_TRY(DataSplit data, load_data(data_request(recipe, options.data_folder)));
+  SOTTO_CHECK(apply_features(recipe.data.features, data, thread_count(options.threads)));
   setup.data = std::make_unique<const DataSplit>(std::move(data));
   const Dataset& train = setup.data->train;
 
@@ -114,6 +117,7 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   trainer.classes = samples.classes;
   trainer.file = recipe.model.file;
   trainer.device = recipe.train.device;
+  trainer.gradients = recipe.bound.payload == "gradient";
   if (recipe.model.file.empty()) {
     SOTTO_TRY(trainer.network, find_network(recipe.model.name, trainer.input, trainer.classes));
   }

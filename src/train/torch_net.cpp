@@ -56,6 +56,19 @@ void TorchNet::store(std::span<float> weights) const {
   }
 }
 
+void TorchNet::store_gradients(std::span<float> out) const {
+  const torch::NoGradGuard no_grad;
+  for (const Piece& piece : pieces_) {
+    const auto size = static_cast<std::int64_t>(piece.size);
+    torch::Tensor to = torch::from_blob(out.data() + piece.offset, {size});
+    if (piece.is_parameter) {
+      to.copy_(gradients_.narrow(0, piece.flat_offset, size));
+    } else {
+      to.zero_();
+    }
+  }
+}
+
 namespace {
 
 constexpr double kBatchNormMomentum = 0.1;

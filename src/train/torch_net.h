@@ -43,6 +43,8 @@ class TorchNet {
 
   void load(std::span<const float> weights);
   void store(std::span<float> weights) const;
+  /// The gradients in the places of the parameters, zeros in those of the buffers.
+  void store_gradients(std::span<float> out) const;
 
  protected:
   TorchNet() = default;

@@ -104,6 +104,25 @@ class TorchTrainer final : public Trainer {
 
   bool use_batch_statistics(bool use) override { return net_->use_batch_statistics(use); }
 
+  Result<void> gradient(const Dataset& data, std::span<const std::uint32_t> indices,
+                        const Preprocess& preprocess, std::span<float> out) override {
+    return guarded("differentiating", [&]() -> Result<void> {
+      use_one_thread_here();
+      net_->gradients().zero_();
+      const std::size_t together = evaluation_batch(output_shape(data, preprocess));
+      const auto summed = torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum);
+      for (std::size_t first = 0; first < indices.size(); first += together) {
+        const std::size_t size = std::min(together, indices.size() - first);
+        const auto [x, y] = batch(data, indices.subspan(first, size), preprocess, nullptr);
+        torch::nn::functional::cross_entropy(net_->forward(x, nullptr), y, summed).backward();
+      }
+      net_->gradients().div_(static_cast<double>(indices.size()));
+      net_->store_gradients(out);
+      net_->gradients().zero_();
+      return {};
+    });
+  }
+
   Result<EvaluationSums> evaluate(const Dataset& data, std::span<const std::uint32_t> indices,
                                   const Preprocess& preprocess) override {
     return guarded("evaluating", [&]() -> Result<EvaluationSums> {
