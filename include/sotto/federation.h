@@ -22,12 +22,20 @@
 
 namespace sotto {
 
+/// What a client makes of the model it was given.
+enum class Payload {
+  kWeights,   // the weights after local training
+  kDelta,     // their difference to the model
+  kGradient,  // the gradient of the loss over its data, without training
+};
+
 /// What the server asks for in one round.
 struct RoundPlan {
   RoundId round = 0;  // from 1
   std::vector<std::uint32_t> clients;
   std::shared_ptr<const Mechanism> mechanism;
   std::size_t split = 0;  // symbols in an envelope; 0: the whole report
+  Payload payload = Payload::kWeights;
 };
 
 /// Takes a round's envelopes; called by one thread at a time.

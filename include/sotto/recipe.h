@@ -68,6 +68,17 @@ struct Recipe {
     std::map<std::string, double, std::less<>> parameters;
   } privacy;
 
+  struct Bound {
+    std::string payload = "weights";  // "delta", "gradient"
+  } bound;
+
+  /// What the server makes of a round's mean. All of it is post-processing.
+  struct Server {
+    double lr = 1.0;
+    double momentum = 0.0;
+    std::string decay = "none";  // "cosine": of lr, over the rounds
+  } server;
+
   struct Shuffle {
     std::string mode = "none";   // "shuffler": batches in an order that tells nothing
     std::int64_t split = 0;      // symbols of a client that travel together; 0: the whole report
@@ -99,10 +110,14 @@ struct Recipe {
 
   std::string file;  // where it was read from
 
+  /// Whether what happens in a round depends on how many there are in all.
+  bool paced() const { return server.decay != "none"; }
+
   /// By section, every key, defaults included.
   nlohmann::json to_json() const;
-  /// Of all keys that decide the model a given number of rounds yields (not rounds, patience,
-  /// evaluate_every, output): a run may be resumed by a recipe with the same fingerprint only.
+  /// Of all keys that decide the model a given number of rounds yields (not patience,
+  /// evaluate_every, output; rounds only where rounds are paced): a run may be resumed by a recipe
+  /// with the same fingerprint only.
   std::string fingerprint() const;
 };
 

@@ -51,6 +51,13 @@ class Trainer {
                              const Preprocess& preprocess, const TrainOptions& options,
                              BitSource bits) = 0;
 
+  /// The mean gradient of the loss over the samples, at the loaded weights; 0 for buffers.
+  virtual Result<void> gradient(const Dataset& data, std::span<const std::uint32_t> indices,
+                                const Preprocess& preprocess, std::span<float> out) {
+    (void)data, (void)indices, (void)preprocess, (void)out;
+    return fail(ErrorKind::kUsage, "this trainer cannot tell a gradient");
+  }
+
   virtual Result<EvaluationSums> evaluate(const Dataset& data,
                                           std::span<const std::uint32_t> indices,
                                           const Preprocess& preprocess) = 0;

@@ -66,11 +66,10 @@ RoundMetrics metrics_from_json(const nlohmann::json& json) {
 }
 
 Result<void> write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {
-  nlohmann::json header = {{"recipe", checkpoint.recipe},
-                           {"layout", checkpoint.layout},
-                           {"weights", checkpoint.weights.size()},
-                           {"rounds", nlohmann::json::array()},
-                           {"refused", nlohmann::json::array()}};
+  nlohmann::json header = {
+      {"recipe", checkpoint.recipe},          {"layout", checkpoint.layout},
+      {"weights", checkpoint.weights.size()}, {"velocity", checkpoint.velocity.size()},
+      {"rounds", nlohmann::json::array()},    {"refused", nlohmann::json::array()}};
   for (const RoundMetrics& metrics : checkpoint.rounds)
     header["rounds"].push_back(metrics.to_json());
   for (const auto& [round, clients] : checkpoint.refused) {
@@ -85,6 +84,7 @@ Result<void> write_checkpoint(const std::filesystem::path& path, const Checkpoin
   append(bytes, std::as_bytes(std::span(&length, 1)));
   append(bytes, std::as_bytes(std::span(text)));
   append(bytes, std::as_bytes(std::span(checkpoint.weights)));
+  append(bytes, std::as_bytes(std::span(checkpoint.velocity)));
   const std::string hash = sha256_hex(bytes);
   append(bytes, std::as_bytes(std::span(hash)));
   return write_file_atomically(path, bytes);
@@ -110,14 +110,20 @@ Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes, const std:
   const nlohmann::json header = nlohmann::json::parse(text, text + length, nullptr, false);
 
   Checkpoint checkpoint;
-  const std::size_t weight_bytes = hashed - header_start - length;
+  const std::size_t float_bytes = hashed - header_start - length;
   try {
     checkpoint.recipe = header.at("recipe").get<std::string>();
     checkpoint.layout = header.at("layout").get<std::string>();
-    if (header.at("weights").get<std::uint64_t>() * sizeof(float) != weight_bytes) {
-      return bad("has " + std::to_string(weight_bytes) +
+    const auto weights = header.at("weights").get<std::uint64_t>();
+    const auto velocity = header.at("velocity").get<std::uint64_t>();
+    const std::size_t floats = float_bytes / sizeof(float);
+    if (float_bytes % sizeof(float) != 0 || weights > floats || velocity != floats - weights) {
+      return bad("has " + std::to_string(float_bytes) +
                  " bytes of weights, not what its header says");
     }
+    if (velocity != 0 && velocity != weights) return bad("its velocity is not the weights'");
+    checkpoint.weights.resize(weights);
+    checkpoint.velocity.resize(velocity);
     for (const nlohmann::json& round : header.at("rounds")) {
       checkpoint.rounds.push_back(metrics_from_json(round));
     }
@@ -131,11 +137,15 @@ Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes, const std:
   for (std::size_t i = 0; i < checkpoint.rounds.size(); ++i) {
     if (checkpoint.rounds[i].round != i + 1) return bad("its rounds are not 1, 2, 3, ...");
   }
-  checkpoint.weights.resize(weight_bytes / sizeof(float));
-  std::memcpy(checkpoint.weights.data(), bytes.data() + header_start + length, weight_bytes);
-  for (std::size_t i = 0; i < checkpoint.weights.size(); ++i) {
-    if (!std::isfinite(checkpoint.weights[i])) {
-      return bad("weight " + std::to_string(i) + " is not a finite number");
+  const std::byte* from = bytes.data() + header_start + length;
+  for (std::vector<float>* const values : {&checkpoint.weights, &checkpoint.velocity}) {
+    if (values->empty()) continue;
+    std::memcpy(values->data(), from, values->size() * sizeof(float));
+    from += values->size() * sizeof(float);
+    for (std::size_t i = 0; i < values->size(); ++i) {
+      if (!std::isfinite((*values)[i])) {
+        return bad("weight " + std::to_string(i) + " is not a finite number");
+      }
     }
   }
   return checkpoint;

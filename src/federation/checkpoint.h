@@ -1,8 +1,8 @@
 // A run's state between two rounds, in one file that is replaced atomically.
 //
 // "SOTTOCK1" | u64 length of the header | header (JSON: recipe fingerprint, layout fingerprint,
-// rounds so far, who was refused in them) | weights as little-endian float32 | SHA-256 of all
-// before it, 64 hex digits.
+// rounds so far, who was refused in them) | weights and the server's velocity as little-endian
+// float32 | SHA-256 of all before it, 64 hex digits.
 #pragma once
 
 #include <filesystem>
@@ -21,6 +21,7 @@ struct Checkpoint {
   /// Clients that had no budget, by round. All others that were picked took part.
   std::map<RoundId, std::vector<std::uint32_t>> refused;
   std::vector<float> weights;
+  std::vector<float> velocity;  // of the server's momentum; empty without
 };
 
 Result<void> write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);

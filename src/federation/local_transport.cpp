@@ -40,16 +40,24 @@ Result<void> LocalTransport::run_client(Lane& lane, const RoundPlan& plan, std::
   const Stopwatch whole;
   SOTTO_CHECK(lane.trainer->load(model));
 
+  std::vector<float> values = std::move(lane.weights);
+  values.resize(layout_->size());
   const Stopwatch training;
-  SOTTO_CHECK(lane.trainer->train(
-      *clients_.data, clients_.partition->client(client), clients_.preprocess, clients_.options,
-      BitSource::from_seed(clients_.seed, "train", {plan.round, client})));
+  const auto samples = clients_.partition->client(client);
+  if (plan.payload == Payload::kGradient) {
+    SOTTO_CHECK(lane.trainer->gradient(*clients_.data, samples, clients_.preprocess, values));
+  } else {
+    SOTTO_CHECK(
+        lane.trainer->train(*clients_.data, samples, clients_.preprocess, clients_.options,
+                            BitSource::from_seed(clients_.seed, "train", {plan.round, client})));
+  }
   const double train_seconds = training.seconds();
 
-  std::vector<float> weights = std::move(lane.weights);
-  weights.resize(layout_->size());
-  SOTTO_CHECK(lane.trainer->store(weights));
-  Bounded bounded = bound(Update(layout_, std::move(weights)), plan.mechanism->domain());
+  if (plan.payload != Payload::kGradient) SOTTO_CHECK(lane.trainer->store(values));
+  if (plan.payload == Payload::kDelta) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] -= model[i];
+  }
+  Bounded bounded = bound(Update(layout_, std::move(values)), plan.mechanism->domain());
   BitSource bits = BitSource::from_seed(clients_.seed, "perturb", {plan.round, client});
   Report report = plan.mechanism->perturb(bounded, bits);
   lane.weights = std::move(bounded).take();

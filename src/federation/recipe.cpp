@@ -308,7 +308,8 @@ std::string Recipe::fingerprint() const {
   for (const KeyBinding& binding : key_bindings()) {
     const nlohmann::json value = binding.show(*this);
     // A key that is not there decides nothing: a new one leaves older runs their fingerprints.
-    if (binding.decides_model && !value.is_null()) text += binding.key + '=' + value.dump() + '\n';
+    const bool decides = binding.decides_model || (binding.key == "federation.rounds" && paced());
+    if (decides && !value.is_null()) text += binding.key + '=' + value.dump() + '\n';
   }
   return sha256_hex(text);
 }

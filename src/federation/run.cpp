@@ -20,6 +20,7 @@
 #include "federation/run_folder.h"
 #include "federation/run_json.h"
 #include "federation/selection.h"
+#include "federation/server_step.h"
 #include "federation/setup.h"
 
 namespace sotto {
@@ -41,6 +42,7 @@ class Run {
         options_(options),
         setup_(std::move(setup)),
         folder_(std::move(folder)),
+        server_(recipe),
         participation_(setup_.partition->clients()) {}
 
   Result<RunResult> execute();
@@ -66,6 +68,7 @@ class Run {
   const RunOptions& options_;
   Setup setup_;
   RunFolder folder_;
+  ServerStep server_;
   Budget budget_;
   Participation participation_;
   std::map<RoundId, std::vector<std::uint32_t>> refused_;
@@ -87,6 +90,7 @@ Result<void> Run::restore() {
   if (checkpoint) {
     result_.model = std::move(checkpoint->weights);
     result_.rounds = std::move(checkpoint->rounds);
+    server_.restore(std::move(checkpoint->velocity));
     refused_ = std::move(checkpoint->refused);
     SOTTO_CHECK(replay());
     note("resuming after round " + std::to_string(result_.rounds.size()));
@@ -148,6 +152,7 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
   plan.round = number;
   plan.mechanism = setup_.mechanism;
   plan.split = static_cast<std::size_t>(recipe_.shuffle.split);
+  plan.payload = payload_of(recipe_.bound);
   plan.clients = std::move(admission.clients);
 
   LocalTransport& transport = *setup_.transport;
@@ -160,9 +165,7 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
   // Before anything that the reports decided can be seen outside.
   SOTTO_CHECK(budget_.bind(transport.take_hashes()));
   if (collected.released) {
-    for (std::size_t i = 0; i < result_.model.size(); ++i) {
-      result_.model[i] = static_cast<float>(collected.released->values()[i]);
-    }
+    server_.apply(number, 0, collected.released->values(), result_.model);
   } else {
     note("round " + std::to_string(number) + ": " + std::to_string(collected.reports) +
          " reports are fewer than shuffle.min_batch; nothing is released and the model stays");
@@ -257,7 +260,7 @@ Result<void> Run::remember() {
       (done % recipe_.output.checkpoint_every == 0 || done == recipe_.federation.rounds)) {
     SOTTO_CHECK(
         folder_.write_checkpoint({recipe_.fingerprint(), setup_.factory->layout().fingerprint(),
-                                  result_.rounds, refused_, result_.model}));
+                                  result_.rounds, refused_, result_.model, server_.velocity()}));
   }
   return folder_.write_metrics(result_.rounds);
 }
