@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "command.h"
 #include "experiment/registry.h"
+#include "sotto/claims.h"
 #include "study_shown.h"
 #include "terminal.h"
 

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "experiment/results.h"
+#include "sotto/claims.h"
 
 namespace sotto {
 namespace {
@@ -168,6 +169,7 @@ LineChart privacy_chart(const Summary& summary, const std::vector<NamedPoint>& o
   chart.y_percent = true;
   chart.x_log = true;
   chart.x_infinity = true;
+  chart.x_limit = {Claim::kVacuous, "vacuous: protects nobody"};
   chart.width = 860.0;
   chart.plot_height = 360.0;
   for (const Finding& finding : summary.findings) {
@@ -195,7 +197,7 @@ LineChart privacy_chart(const Summary& summary, const std::vector<NamedPoint>& o
     }
     series = std::move(sorted);
   }
-  Series points{"systems of the papers, at their exact epsilon", {}};
+  Series points{"systems of the papers, exact epsilon", {}};
   points.line = false;
   for (const NamedPoint& other : others) {
     points.points.emplace_back(other.epsilon, other.accuracy);

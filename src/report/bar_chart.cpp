@@ -14,12 +14,12 @@
 namespace sotto {
 namespace {
 
-constexpr double kWidth = 680.0;
+constexpr double kWidth = 760.0;
 constexpr double kMargin = 16.0;
 constexpr double kRow = 30.0;
 constexpr double kBar = 15.0;
-constexpr double kNumberRoom = 96.0;  // right of the longest bar
-constexpr std::size_t kLongestName = 38;
+constexpr double kNumberRoom = 104.0;  // right of the longest bar
+constexpr std::size_t kLongestName = 50;
 
 std::string number_of(const BarChart& chart, const BarChart::Row& row) {
   if (!row.value) return "not run";

@@ -24,6 +24,7 @@ constexpr double kMarkerRoom = 11.0;      // pixels between markers; closer ones
 constexpr std::size_t kManyPoints = 600;  // beyond: a line alone, two points for each pixel column
 constexpr std::size_t kLongestName = 40;
 constexpr std::size_t kLongestTick = 18;
+constexpr int kMostDecades = 9;
 
 bool at_infinity(const Point& point) { return std::isinf(point.first) && point.first > 0.0; }
 
@@ -252,6 +253,12 @@ std::string draw_axes(const LineChart& chart, const Plot& plot) {
     }
     tick_mark(plot.x.place(tick, plot.left, plot.finite), label);
   }
+  if (chart.x_limit && chart.x_limit->first > plot.x.low && chart.x_limit->first < plot.x.high) {
+    const double x = plot.x.place(chart.x_limit->first, plot.left, plot.finite);
+    out += fmt::format("<path class=\"limit\" d=\"M{} {}V{}\"/>", coordinate(x),
+                       coordinate(plot.top), coordinate(plot.bottom()));
+    out += svg_text(x + 7.0, plot.bottom() - 9.0, "class=\"beyond\"", chart.x_limit->second);
+  }
   if (plot.finite < plot.right) {  // the axis breaks off, and goes on at infinity
     out += fmt::format("<path class=\"axis\" d=\"M{} {}l4 -8m4 8l4 -8\"/>",
                        coordinate(plot.finite + 1.0), coordinate(plot.bottom() + 4.0));
@@ -296,7 +303,7 @@ std::string to_svg(const LineChart& chart) {
   plot.right = chart.width - kMarginRight;
   plot.finite = infinite ? plot.right - kInfinityRoom : plot.right;
   plot.height = chart.plot_height;
-  plot.x = chart.x_log ? log_axis(x_extent.low, x_extent.high, 9, false)
+  plot.x = chart.x_log ? log_axis(x_extent.low, x_extent.high, kMostDecades, chart.x_infinity)
                        : exact_axis(x_extent.low, x_extent.high, 9, whole);
   if (!chart.x_names.empty()) plot.x = named_axis(chart.x_names.size());
   plot.y = chart.y_log     ? log_axis(y_extent.low, y_extent.high, 8, true)

@@ -29,6 +29,7 @@ struct LineChart {
   bool y_log = false;
   bool x_infinity = false;           // points at infinity have a place, at the right end
   std::vector<std::string> x_names;  // what stands below x = 0, 1, 2, ... instead of numbers
+  std::optional<std::pair<double, std::string>> x_limit;  // a line there, and what lies beyond it
   double width = 600.0;
   double plot_height = 250.0;
 };

@@ -29,6 +29,8 @@ constexpr std::string_view kStyle =
     "@ .span{fill:none;stroke:currentColor;stroke-width:3;stroke-linecap:round}"
     "@ .label{fill:var(--ink);paint-order:stroke;stroke:var(--paper);stroke-width:3.5px;"
     "stroke-linejoin:round}"
+    "@ .limit{stroke:var(--axis);stroke-width:1.5;stroke-dasharray:5 4}"
+    "@ .beyond{font-style:italic}"
     "@ .leader{stroke:var(--axis);stroke-width:1}"
     "@ .hit{fill:transparent}"
     "@ .hit:hover{fill:currentColor}"
