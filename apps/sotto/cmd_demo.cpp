@@ -1,5 +1,5 @@
-// sotto demo: what local privacy costs, on data that needs no download, in under 90 seconds: without
-// noise, with the SRR setting of its authors, with a tuned one, and with two-point.
+// sotto demo: what local privacy costs, on data that needs no download, in under 90 seconds:
+// without noise, with the SRR setting of its authors, with a tuned one, and with two-point.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -101,8 +101,10 @@ Result<int> demo(const Arguments& arguments) {
     }
     fmt::print("{}\n", table.text());
     fmt::print(
-        "An epsilon of one weight protects that weight, once. A client sends thousands, in several\n"
-        "rounds, and their epsilons add up: above {} the promise is vacuous, e^{} protects nobody.\n"
+        "An epsilon of one weight protects that weight, once. A client sends thousands, in "
+        "several\n"
+        "rounds, and their epsilons add up: above {} the promise is vacuous, e^{} protects "
+        "nobody.\n"
         "A recipe that keeps a real promise: docs/client-level.md.\n\n",
         Claim::kVacuous, Claim::kVacuous);
     fmt::print("report: {}\n", std::filesystem::absolute(report).string());

@@ -19,14 +19,20 @@ struct Arguments {
   bool markdown = false;
 };
 
-/// "here", or the set that is missing, by the recipes as they stand.
+/// "here", or the set that is missing.
 std::string data_state(const Experiment& experiment, const std::filesystem::path& folder) {
   for (const ExperimentRow& row : experiment.rows) {
-    const auto text = carried_recipe(row.recipe.empty() ? experiment.recipe : row.recipe);
-    if (!text) continue;
-    const auto recipe = parse_recipe(*text, experiment.name, row.set);
-    const auto plain = recipe ? recipe : parse_recipe(*text, experiment.name);
-    const KnownSet* const set = plain ? find_known_set(plain->data.name) : nullptr;
+    const std::string name = row.recipe.empty() ? experiment.recipe : row.recipe;
+    const auto text = carried_recipe(name);
+    std::vector<std::string> settings;  // only what chooses the data
+    for (const auto* list : {&experiment.set, &row.set}) {
+      for (const std::string& setting : *list) {
+        if (setting.starts_with("data.name=")) settings.push_back(setting);
+      }
+    }
+    const auto recipe = text ? parse_recipe(*text, name, settings) : Result<Recipe>(Recipe{});
+    if (!text || !recipe) return "recipe " + name + " is not valid";
+    const KnownSet* const set = find_known_set(recipe->data.name);
     if (set == nullptr || set->variants.empty()) continue;
     if (!find_files(*set, folder)) return std::string(set->name) + " not here";
   }
@@ -39,8 +45,8 @@ int list(const std::vector<Experiment>& all, const Arguments& arguments) {
   for (const Experiment& experiment : all) {
     const std::string data =
         experiment.measure.empty() ? data_state(experiment, arguments.options.data) : "none";
-    table.add({experiment.name, experiment.family, experiment.where.empty() ? "-" : experiment.where,
-               data, experiment.summary});
+    table.add({experiment.name, experiment.family,
+               experiment.where.empty() ? "-" : experiment.where, data, experiment.summary});
     entries.push_back({{"name", experiment.name},
                        {"family", experiment.family},
                        {"where", experiment.where},
@@ -81,8 +87,9 @@ Result<int> run(const Arguments& arguments) {
   }
   if (arguments.all) chosen = all;
   if (chosen.empty()) {
-    return fail(ErrorKind::kUsage, "reproduce: name an experiment (`sotto reproduce --list`), or "
-                                   "give --all");
+    return fail(ErrorKind::kUsage,
+                "reproduce: name an experiment (`sotto reproduce --list`), or "
+                "give --all");
   }
   if (chosen.size() > 1 && !arguments.options.out.empty()) {
     return fail(ErrorKind::kUsage, "reproduce: --out is the folder of one experiment");
@@ -127,10 +134,12 @@ void add_reproduce(CLI::App& app, Action& action) {
   auto arguments = choose<Arguments>(*sub, action, run);
   sub->add_option("NAME", arguments->names, "experiments (see --list)")->type_name("NAME");
   sub->add_flag("--list", arguments->list, "list the experiments, and stop");
-  sub->add_flag("--all", arguments->all, "all of them; those whose data are missing are passed over");
+  sub->add_flag("--all", arguments->all,
+                "all of them; those whose data are missing are passed over");
   sub->add_flag("--quick", arguments->options.quick,
                 "fewer rounds, clients or seeds: shows that it runs, not what it yields");
-  sub->add_option("--seeds", arguments->seeds, "number of seeds; default as the entry says, often 3")
+  sub->add_option("--seeds", arguments->seeds,
+                  "number of seeds; default as the entry says, often 3")
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
   sub->add_option("--out", arguments->options.out,
@@ -139,7 +148,8 @@ void add_reproduce(CLI::App& app, Action& action) {
   sub->add_option("--data", arguments->options.data,
                   "folder with data sets; default $SOTTO_DATA, then the cache")
       ->type_name("DIR");
-  sub->add_option("--device", arguments->options.device, "cpu, cuda or cuda:N")->type_name("DEVICE");
+  sub->add_option("--device", arguments->options.device, "cpu, cuda or cuda:N")
+      ->type_name("DEVICE");
   sub->add_option("--jobs", arguments->options.jobs, "runs side by side; default one for each core")
       ->type_name("N")
       ->check(CLI::Range(1U, 4096U));

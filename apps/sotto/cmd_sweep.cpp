@@ -70,8 +70,8 @@ Result<int> sweep(const Arguments& arguments) {
                 "sweep: nothing to vary: give --vary KEY=A,B,C, e.g. --vary privacy.epsilon=1,3,5");
   }
   SOTTO_TRY(const Study study, study_of(arguments));
-  SOTTO_TRY(const Summary summary, run_study_shown(study, {arguments.jobs, arguments.threads,
-                                                           !arguments.json}));
+  SOTTO_TRY(const Summary summary,
+            run_study_shown(study, {arguments.jobs, arguments.threads, !arguments.json}));
   std::vector<std::string> figures;
   for (const LineChart& chart : varied_charts(summary)) figures.push_back(to_svg(chart));
   SOTTO_CHECK(write_results(summary, std::move(figures)));
@@ -126,12 +126,15 @@ void add_sweep(CLI::App& app, Action& action) {
   sub->add_flag("--json", arguments->json, "print the results as JSON");
   sub->footer(
       "Every run is a `sotto run` of its own in a folder that tells its values, with the same\n"
-      "result bit for bit. A sweep that was killed goes on when it is started again: finished runs\n"
+      "result bit for bit. A sweep that was killed goes on when it is started again: finished "
+      "runs\n"
       "are skipped, begun ones resumed. A run that fails is named at the end (exit code 1).\n\n"
       "Examples:\n"
-      "  sotto sweep recipes/embedded.toml --set privacy.mechanism=srr --set privacy.radius=0.1 \\\n"
+      "  sotto sweep recipes/embedded.toml --set privacy.mechanism=srr --set privacy.radius=0.1 "
+      "\\\n"
       "      --vary privacy.epsilon=1,2,3,5 --vary federation.seed=1,2,3 --out runs/eps\n"
-      "  sotto sweep recipes/embedded.toml --vary 'data.mean=[0.1],[0.2]' --set 'data.deviation=[0.3]'\n"
+      "  sotto sweep recipes/embedded.toml --vary 'data.mean=[0.1],[0.2]' --set "
+      "'data.deviation=[0.3]'\n"
       "  sotto sweep recipes/srr-mnist.toml --vary train.lr=0.05,0.1 --json | jq .configurations");
 }
 

@@ -83,8 +83,8 @@ std::vector<NamedPoint> compared(const Experiment& experiment, const std::filesy
     if (colon == std::string::npos) continue;
     const std::string name = entry.substr(0, colon);
     const std::size_t arrow = entry.find(" => ", colon);
-    const std::string label = entry.substr(
-        colon + 2, arrow == std::string::npos ? std::string::npos : arrow - colon - 2);
+    const std::string label =
+        entry.substr(colon + 2, arrow == std::string::npos ? std::string::npos : arrow - colon - 2);
     const std::filesystem::path file = out.parent_path() / name / "results.json";
     const Result<std::string> text = read_text(file);
     const Json json = text ? Json::parse(*text, nullptr, false) : Json();
@@ -93,10 +93,10 @@ std::vector<NamedPoint> compared(const Experiment& experiment, const std::filesy
       if (row.value("label", "") != label || !row["accuracy"].is_number()) continue;
       const Json& claim = row["claims"]["client"];
       const bool finite = claim.is_object() && claim["epsilon"].is_number();
-      points.push_back({arrow == std::string::npos ? label : entry.substr(arrow + 4),
-                        finite ? claim["epsilon"].get<double>()
-                               : std::numeric_limits<double>::infinity(),
-                        row["accuracy"].get<double>()});
+      points.push_back(
+          {arrow == std::string::npos ? label : entry.substr(arrow + 4),
+           finite ? claim["epsilon"].get<double>() : std::numeric_limits<double>::infinity(),
+           row["accuracy"].get<double>()});
       found = true;
     }
     if (!found) {
@@ -134,21 +134,19 @@ Result<Reproduced> reproduce_cost(const Experiment& experiment, const ReproduceO
   SOTTO_CHECK(write_file_atomically(out / "figure.svg", to_svg(costs_chart(experiment, costs))));
   done.json["out"] = out.string();
   Table table({"configuration", "weights", "paper", "perturbation", "making it, once", "memory"});
-  done.markdown = markdown_head(
-      experiment, options,
-      fmt::format("{}, {}, one thread, median", today(), machine_text()));
+  done.markdown = markdown_head(experiment, options,
+                                fmt::format("{}, {}, one thread, median", today(), machine_text()));
   done.markdown +=
       "| configuration | weights | paper | perturbation | making the mechanism, once | memory |\n"
       "| --- | --- | --- | --- | --- | --- |\n";
   const auto seconds = [](double value) { return number(value, 3) + " s"; };
   for (const Cost& cost : costs) {
-    const std::vector<std::string> row = {
-        cost.label,
-        with_commas(static_cast<std::uint64_t>(cost.weights)),
-        cost.paper ? seconds(cost.paper->high) : "-",
-        seconds(cost.perturb_seconds),
-        seconds(cost.prepare_seconds),
-        byte_size(static_cast<std::uint64_t>(cost.memory_bytes))};
+    const std::vector<std::string> row = {cost.label,
+                                          with_commas(static_cast<std::uint64_t>(cost.weights)),
+                                          cost.paper ? seconds(cost.paper->high) : "-",
+                                          seconds(cost.perturb_seconds),
+                                          seconds(cost.prepare_seconds),
+                                          byte_size(static_cast<std::uint64_t>(cost.memory_bytes))};
     table.add(row);
     done.markdown += "|";
     for (const std::string& text : row) done.markdown += cell(text);

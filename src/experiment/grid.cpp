@@ -96,8 +96,9 @@ Result<std::vector<Combination>> combinations(const std::vector<Vary>& keys, std
     if (!all.front().empty() &&
         std::any_of(all.front().begin(), all.front().end(),
                     [&](const auto& pair) { return pair.first == vary.key; })) {
-      return fail(ErrorKind::kUsage, "--vary " + vary.key + ": is given twice; write all values in "
-                                                            "one: " +
+      return fail(ErrorKind::kUsage, "--vary " + vary.key +
+                                         ": is given twice; write all values in "
+                                         "one: " +
                                          vary.key + "=a,b,c");
     }
     if (all.size() * vary.values.size() > most) {

@@ -1,5 +1,5 @@
-// What `--vary section.key=a,b,c` means: a key of a recipe with the values it takes, and the grid of
-// all combinations of several such keys.
+// What `--vary section.key=a,b,c` means: a key of a recipe with the values it takes, and the grid
+// of all combinations of several such keys.
 #pragma once
 
 #include <string>

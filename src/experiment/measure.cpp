@@ -49,10 +49,12 @@ std::vector<float> trained_weights(std::size_t count, const Range& range) {
 }
 
 Result<Cost> measure_row(const Experiment& experiment, const ExperimentRow& row, int turns) {
-  SOTTO_TRY(const std::string text, carried_recipe(row.recipe.empty() ? experiment.recipe : row.recipe));
+  SOTTO_TRY(const std::string text,
+            carried_recipe(row.recipe.empty() ? experiment.recipe : row.recipe));
   std::vector<std::string> settings = experiment.set;
   settings.insert(settings.end(), row.set.begin(), row.set.end());
-  SOTTO_TRY(const Recipe recipe, parse_recipe(text, "recipes/" + experiment.recipe + ".toml", settings));
+  SOTTO_TRY(const Recipe recipe,
+            parse_recipe(text, "recipes/" + experiment.recipe + ".toml", settings));
   Cost cost;
   cost.label = row.label;
   cost.weights = row.weights;

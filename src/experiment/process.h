@@ -2,8 +2,9 @@
 //
 // Processes, not threads: a run that dies (out of memory, a fault in a library) takes no other with
 // it; a network that draws from the tensor library's global generator stays reproducible, which it
-// would not be beside another in one process; and "the same as `sotto run`" is true by construction.
-// A child never outlives its parent, whatever kills that: two writers in one folder cannot be.
+// would not be beside another in one process; and "the same as `sotto run`" is true by
+// construction. A child never outlives its parent, whatever kills that: two writers in one folder
+// cannot be.
 #pragma once
 
 #include <sys/types.h>

@@ -142,8 +142,8 @@ Result<ExperimentRow> read_row(const toml::table& table, const std::string& plac
                      {"weights", into(row.weights)}};
   SOTTO_CHECK(read_keys(table, place, keys));
   if (row.label.empty()) {
-    return fail(ErrorKind::kCorrupt, place + ':' + std::to_string(table.source().begin.line) +
-                                         ": a row needs a label");
+    return fail(ErrorKind::kCorrupt,
+                place + ':' + std::to_string(table.source().begin.line) + ": a row needs a label");
   }
   return row;
 }
@@ -164,14 +164,14 @@ Result<Experiment> read_experiment(const toml::table& table, const std::string& 
       {"quick_seeds", into(experiment.quick_seeds)},
       {"statistic", one_of(experiment.statistic, {"final", "best"})},
       {"measure", one_of(experiment.measure, {"perturbation"})},
-      {"figure",
-       one_of(experiment.figure, {"bars", "varied", "rounds", "privacy", "cost"})},
+      {"figure", one_of(experiment.figure, {"bars", "varied", "rounds", "privacy", "cost"})},
       {"row", [&](const toml::node& node) { return (rows = node.as_array()) != nullptr; }}};
   SOTTO_CHECK(read_keys(table, place, keys));
   const std::string line = place + ':' + std::to_string(table.source().begin.line);
   if (experiment.name.empty() || experiment.summary.empty() || rows == nullptr) {
-    return fail(ErrorKind::kCorrupt,
-                line + ": an experiment needs a name, a summary and at least one [[experiment.row]]");
+    return fail(
+        ErrorKind::kCorrupt,
+        line + ": an experiment needs a name, a summary and at least one [[experiment.row]]");
   }
   for (const toml::node& node : *rows) {
     const toml::table* const row = node.as_table();
@@ -269,8 +269,8 @@ Result<std::vector<Experiment>> parse_experiments(std::string_view text, const s
   }
   const toml::array* list = nullptr;
   SOTTO_CHECK(read_keys(parsed.table(), place, {{"experiment", [&](const toml::node& node) {
-                          return (list = node.as_array()) != nullptr;
-                        }}}));
+                                                   return (list = node.as_array()) != nullptr;
+                                                 }}}));
   std::vector<Experiment> all;
   if (list == nullptr) return all;
   for (const toml::node& node : *list) {

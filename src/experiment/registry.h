@@ -13,20 +13,20 @@ namespace sotto {
 
 struct ExperimentRow {
   std::string label;
-  std::string recipe;                // empty: the experiment's
-  std::vector<std::string> set;      // as --set
-  std::vector<std::string> vary;     // as --vary: the row is a grid
+  std::string recipe;                   // empty: the experiment's
+  std::vector<std::string> set;         // as --set
+  std::vector<std::string> vary;        // as --vary: the row is a grid
   std::vector<std::string> quick_vary;  // instead, in a quick run
-  std::vector<PaperFigure> papers;   // one, or one for each combination of `vary`
+  std::vector<PaperFigure> papers;      // one, or one for each combination of `vary`
   std::string note;
-  bool quick = true;                 // false: left out of a quick run
-  double weights = 0.0;              // of a measurement: how many weights are perturbed
+  bool quick = true;     // false: left out of a quick run
+  double weights = 0.0;  // of a measurement: how many weights are perturbed
 };
 
 struct Experiment {
   std::string name;
-  std::string family;   // "srr-fl"
-  std::string where;    // "figure 4"
+  std::string family;  // "srr-fl"
+  std::string where;   // "figure 4"
   std::string summary;
   std::string recipe;
   std::string statistic = "final";

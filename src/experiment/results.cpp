@@ -131,16 +131,16 @@ std::string results_csv(const Summary& summary) {
       }
     }
     const auto& accuracy = finding.accuracy;
-    text += accuracy ? fmt::format(",{},{},{}", accuracy->count, accuracy->mean, accuracy->deviation)
-                     : std::string(",0,,");
+    text += accuracy
+                ? fmt::format(",{},{},{}", accuracy->count, accuracy->mean, accuracy->deviation)
+                : std::string(",0,,");
     text += configuration.paper
                 ? fmt::format(",{},{}", configuration.paper->low, configuration.paper->high)
                 : std::string(",,");
-    text += fmt::format(",{},{},{},{},{},{},{}\n", csv_epsilon(finding.unit),
-                        csv_epsilon(finding.local), csv_epsilon(finding.client),
-                        finding.client ? fmt::format("{}", finding.client->delta) : "",
-                        finding.seconds, finding.failed.size(),
-                        summary.study->quick ? "true" : "false");
+    text += fmt::format(
+        ",{},{},{},{},{},{},{}\n", csv_epsilon(finding.unit), csv_epsilon(finding.local),
+        csv_epsilon(finding.client), finding.client ? fmt::format("{}", finding.client->delta) : "",
+        finding.seconds, finding.failed.size(), summary.study->quick ? "true" : "false");
   }
   return text;
 }

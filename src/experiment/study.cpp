@@ -80,8 +80,7 @@ std::string reason(const std::filesystem::path& log, const std::string& status) 
 
 std::vector<std::string> command_of(const Study& study, const StudyRun& run, unsigned threads,
                                     bool resume) {
-  std::vector<std::string> words = {
-      "run", study.configurations[run.configuration].recipe.string()};
+  std::vector<std::string> words = {"run", study.configurations[run.configuration].recipe.string()};
   for (const std::string& setting : run.settings) {
     words.insert(words.end(), {"--set", setting});
   }

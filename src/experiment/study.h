@@ -39,7 +39,7 @@ struct Study {
   std::filesystem::path out;
   std::filesystem::path data_folder;  // empty: as usual
   std::vector<Configuration> configurations;
-  std::vector<std::string> seeds;  // values of federation.seed; empty: the recipe's own
+  std::vector<std::string> seeds;   // values of federation.seed; empty: the recipe's own
   std::string statistic = "final";  // accuracy of the last round, or "best" of all
   bool quick = false;
 };

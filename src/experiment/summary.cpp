@@ -48,8 +48,8 @@ std::vector<Vary> axes_of(const Study& study) {
   std::vector<Vary> axes;
   for (const Configuration& configuration : study.configurations) {
     for (const auto& [key, value] : configuration.varied) {
-      auto axis = std::find_if(axes.begin(), axes.end(),
-                               [&](const Vary& vary) { return vary.key == key; });
+      auto axis =
+          std::find_if(axes.begin(), axes.end(), [&](const Vary& vary) { return vary.key == key; });
       if (axis == axes.end()) axis = axes.insert(axes.end(), Vary{key, {}});
       if (std::find(axis->values.begin(), axis->values.end(), value) == axis->values.end()) {
         axis->values.push_back(value);
@@ -125,8 +125,7 @@ Result<Summary> summarize(const Study& study, const std::vector<StudyRun>& runs,
       continue;
     }
     SOTTO_TRY(RunRecord record, read_run(runs[i].out));
-    const std::optional<Outcome>& outcome =
-        study.statistic == "best" ? record.best : record.final;
+    const std::optional<Outcome>& outcome = study.statistic == "best" ? record.best : record.final;
     if (outcome && outcome->accuracy) {
       accuracies[runs[i].configuration].push_back(*outcome->accuracy);
     } else {

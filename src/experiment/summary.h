@@ -22,10 +22,10 @@ std::string accuracy_text(const Statistic& statistic);
 
 struct Finding {
   const Configuration* configuration = nullptr;
-  std::optional<Statistic> accuracy;  // unset where no run finished
-  std::vector<RunRecord> runs;        // that finished, in the order of seeds
+  std::optional<Statistic> accuracy;                        // unset where no run finished
+  std::vector<RunRecord> runs;                              // that finished, in the order of seeds
   std::vector<std::pair<std::string, std::string>> failed;  // name of the run, why
-  double seconds = 0.0;               // of all runs
+  double seconds = 0.0;                                     // of all runs
   std::string mechanism;
   std::optional<PrivacyClaim> unit;       // one weight, one round: exact
   std::optional<PrivacyClaim> published;  // what the authors claim

@@ -25,8 +25,8 @@ std::string number_of(const BarChart& chart, const BarChart::Row& row) {
   if (!row.value) return "not run";
   std::string text = chart.percent ? percent(*row.value) : number(*row.value, 4);
   if (row.error > 0.0) {
-    text += " \xC2\xB1 " + (chart.percent ? fmt::format("{:.2f}", 100.0 * row.error)
-                                          : number(row.error, 2));
+    text += " \xC2\xB1 " +
+            (chart.percent ? fmt::format("{:.2f}", 100.0 * row.error) : number(row.error, 2));
   }
   return text;
 }
@@ -72,15 +72,16 @@ std::string to_svg(const BarChart& chart) {
     body += fmt::format("<g class=\"s0\"><path class=\"fill\" d=\"M{} {}h22v10h-22z\"/></g>",
                         coordinate(kMargin), coordinate(y - 9.0));
     body += svg_text(kMargin + 29.0, y, "class=\"name\"", chart.value_name);
-    const double second = kMargin + 29.0 + 24.0 +
-                          kCharacter * static_cast<double>(characters(chart.value_name));
+    const double second =
+        kMargin + 29.0 + 24.0 + kCharacter * static_cast<double>(characters(chart.value_name));
     body += fmt::format(
         "<g class=\"s1\"><path class=\"outline\" d=\"M{} {}m0 -6l6 6l-6 6l-6 -6z\"/></g>",
         coordinate(second + 6.0), coordinate(y - 4.0));
     body += svg_text(second + 19.0, y, "class=\"name\"", chart.reference_name);
   }
   const double top = y + 18.0;
-  const double bottom = top + kRow * static_cast<double>(std::max<std::size_t>(1, chart.rows.size()));
+  const double bottom =
+      top + kRow * static_cast<double>(std::max<std::size_t>(1, chart.rows.size()));
   for (const double tick : axis.ticks) {
     const double x = axis.place(tick, left, right);
     body += fmt::format("<path class=\"{}\" d=\"M{} {}V{}\"/>", tick == 0.0 ? "axis" : "grid",
@@ -98,22 +99,23 @@ std::string to_svg(const BarChart& chart) {
     double text_at = end;
     if (shown) {
       body += fmt::format(
-          "<g class=\"s0\"><path class=\"fill\" d=\"M{} {}H{}v{}H{}z\"><title>{}</title></path></g>\n",
+          "<g class=\"s0\"><path class=\"fill\" d=\"M{} "
+          "{}H{}v{}H{}z\"><title>{}</title></path></g>\n",
           coordinate(left), coordinate(middle - kBar / 2.0), coordinate(end), coordinate(kBar),
           coordinate(left), escape(row.name + ": " + number_of(chart, row)));
       if (row.error > 0.0 && std::isfinite(row.error)) {
         const double low = axis.place(std::max(0.0, *row.value - row.error), left, right);
         text_at = std::min(axis.place(*row.value + row.error, left, right), right + 4.0);
-        body += fmt::format(
-            "<path class=\"spread\" d=\"M{0} {2}H{1}M{0} {3}v8M{1} {3}v8\"/>\n",
-            coordinate(low), coordinate(text_at), coordinate(middle), coordinate(middle - 4.0));
+        body += fmt::format("<path class=\"spread\" d=\"M{0} {2}H{1}M{0} {3}v8M{1} {3}v8\"/>\n",
+                            coordinate(low), coordinate(text_at), coordinate(middle),
+                            coordinate(middle - 4.0));
       }
     }
     if (row.reference) {
-      body += reference_mark(*row.reference, axis, left, right, middle,
-                             chart.reference_name + ": " +
-                                 (chart.percent ? percent(row.reference->first)
-                                                : number(row.reference->first)));
+      body += reference_mark(
+          *row.reference, axis, left, right, middle,
+          chart.reference_name + ": " +
+              (chart.percent ? percent(row.reference->first) : number(row.reference->first)));
       text_at = std::max(text_at, axis.place(row.reference->second, left, right) + 5.0);
     }
     body += svg_text(text_at + 8.0, middle + 4.0, "class=\"label\"", number_of(chart, row));

@@ -148,8 +148,8 @@ Legend legend(const std::vector<Series>& series, double left, double right, doub
     }
     out.markup += fmt::format("<g class=\"s{}\">", i % kPalette.size());
     if (series[i].line) {
-      out.markup += fmt::format("<path class=\"path\"{} d=\"M{} {}h24\"/>", dash(i),
-                                coordinate(x), coordinate(y - 4));
+      out.markup += fmt::format("<path class=\"path\"{} d=\"M{} {}h24\"/>", dash(i), coordinate(x),
+                                coordinate(y - 4));
     }
     out.markup += marker(i, x + 12.0, y - 4.0, "mark", "");
     out.markup += svg_text(x + 31.0, y, "class=\"name\"", name) + "</g>\n";
@@ -330,6 +330,10 @@ std::string to_svg(const LineChart& chart) {
   } else {
     body += draw_axes(chart, plot);
     LabelPlacer placer({plot.left, plot.top - 8.0, plot.right + 14.0, plot.bottom()});
+    if (chart.x_limit) {
+      const double x = plot.place({chart.x_limit->first, 0.0}).first;
+      placer.occupy({x - 2.0, plot.top, x + 2.0, plot.bottom()});
+    }
     for (std::size_t i = 0; i < chart.series.size(); ++i) {
       body += draw_series(chart, i, plot, placer);
     }

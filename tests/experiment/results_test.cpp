@@ -107,7 +107,8 @@ TEST(Figures, CurvesAreMeansOverSeeds) {
   const auto charts = varied_charts(fixture.summary);
   ASSERT_EQ(charts.size(), 1U);
   ASSERT_EQ(charts[0].series.size(), 2U);  // measured, and the paper's
-  EXPECT_EQ(charts[0].series[0].points[1], (std::pair<double, double>(5.0, 0.95)));
+  EXPECT_EQ(charts[0].series[0].points[1].first, 5.0);
+  EXPECT_DOUBLE_EQ(charts[0].series[0].points[1].second, 0.95);
   EXPECT_EQ(charts[0].series[0].errors[1], 0.01);
   EXPECT_FALSE(charts[0].series[1].line);
 }
