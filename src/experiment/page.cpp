@@ -65,9 +65,13 @@ std::string overlaid_page(const Summary& summary, const std::vector<std::string>
         "experiment has: these numbers show that it runs, not what it yields.</span></div>\n";
   }
   body += failures(summary) + table(summary);
+  const bool several = figures.size() > 1;
+  if (several) body += "<div class=\"charts\">\n";
   for (const std::string& figure : figures) {
-    body += "<figure class=\"card chart\">\n" + figure + "</figure>\n";
+    body += fmt::format("<figure class=\"card chart\"{}>\n{}</figure>\n",
+                        several ? "" : " style=\"max-width:880px;margin-bottom:20px\"", figure);
   }
+  if (several) body += "</div>\n";
   std::size_t runs = 0;
   for (std::size_t i = 0; i < summary.findings.size(); ++i) {
     const Finding& finding = summary.findings[i];

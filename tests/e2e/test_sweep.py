@@ -34,7 +34,7 @@ class Sweep(SottoTest):
         self.assertAlmostEqual(found["accuracy"], sum(accuracies) / 2, places=12)
         self.assertAlmostEqual(found["deviation"], abs(accuracies[0] - accuracies[1]) / 2 ** 0.5, places=12)
         self.assertTrue(found["claims"]["client"]["vacuous"])
-        rows = list(csv.DictReader((out / "results.csv").open()))
+        rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
         self.assertEqual([r["privacy.epsilon"] for r in rows], ["2", "5"])
         self.assertEqual(float(rows[1]["accuracy"]), found["accuracy"])
         page = (out / "report.html").read_text()
