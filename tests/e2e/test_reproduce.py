@@ -29,8 +29,8 @@ class List(SottoTest):
     def test_missing_data_is_a_failure_where_named(self):
         environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder)}
         environment.pop("SOTTO_DATA", None)
-        self.fails(1, ["mnist", "not here", "sotto data fetch"], "reproduce", "srr-mnist", "--quick",
-                   "--out", self.folder / "r", env=environment)
+        self.fails(1, ["mnist", "not here", "sotto data fetch"], "reproduce", "srr-mechanisms",
+                   "--quick", "--out", self.folder / "r", env=environment)
         self.assertFalse((self.folder / "r" / "results.json").exists())
 
 
@@ -55,23 +55,23 @@ class Latency(SottoTest):
 class Quick(SottoTest):
     def test_a_quick_experiment_is_marked_kept_and_gone_on_with(self):
         out = self.folder / "r"
-        result = self.json("reproduce", "srr-mnist", "--quick", "--out", out)
+        result = self.json("reproduce", "srr-mechanisms", "--quick", "--out", out)
         self.assertTrue(result["quick"])
         found = {c["label"]: c for c in result["configurations"]}
-        self.assertEqual(found["noise-free"]["paper"], {"low": 0.979, "high": 0.979})
-        self.assertGreater(found["noise-free"]["accuracy"], 0.5)
-        self.assertTrue(found["SRR, the paper's setting, epsilon = 5"]["claims"]["client"]["vacuous"])
+        self.assertEqual(found["MNIST, noise-free"]["paper"], {"low": 0.979, "high": 0.979})
+        self.assertGreater(found["MNIST, noise-free"]["accuracy"], 0.5)
+        self.assertTrue(found["MNIST, SRR, epsilon 5"]["claims"]["client"]["vacuous"])
         self.assertIn("quick", (out / "figure.svg").read_text())
         self.assertIn("Quick", (out / "report.html").read_text())
         before = (out / "results.csv").read_text()
         (out / "results.json").unlink()
-        text = self.ok("reproduce", "srr-mnist", "--quick", "--out", out)
+        text = self.ok("reproduce", "srr-mechanisms", "--quick", "--out", out)
         self.assertIn("QUICK", text)
         self.assertNotIn("finished ", text)
         self.assertEqual((out / "results.csv").read_text(), before)
-        rows = self.ok("reproduce", "srr-mnist", "--quick", "--out", out, "--markdown")
-        self.assertIn("| noise-free | 97.9 % |", rows)
-        self.assertIn("`sotto reproduce srr-mnist --quick`", rows)
+        rows = self.ok("reproduce", "srr-mechanisms", "--quick", "--out", out, "--markdown")
+        self.assertIn("| MNIST, noise-free | 97.9 % |", rows)
+        self.assertIn("`sotto reproduce srr-mechanisms --quick`", rows)
 
 
 class Demo(SottoTest):
