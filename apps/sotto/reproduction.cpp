@@ -139,7 +139,9 @@ Result<Reproduced> reproduce_cost(const Experiment& experiment, const ReproduceO
   done.markdown +=
       "| configuration | weights | paper | perturbation | making the mechanism, once | memory |\n"
       "| --- | --- | --- | --- | --- | --- |\n";
-  const auto seconds = [](double value) { return number(value, 3) + " s"; };
+  const auto seconds = [](double value) {
+    return value < 0.1 ? number(1000.0 * value, 3) + " ms" : number(value, 4) + " s";
+  };
   for (const Cost& cost : costs) {
     const std::vector<std::string> row = {cost.label,
                                           with_commas(static_cast<std::uint64_t>(cost.weights)),

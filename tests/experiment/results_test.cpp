@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/balanced.h"
+#include "report/run_fixture.h"
 
 namespace sotto {
 namespace {
@@ -72,6 +73,35 @@ TEST(Words, SayWhatAnEpsilonIsWorth) {
   EXPECT_EQ(epsilon_words(std::nullopt), "-");
   EXPECT_EQ(paper_text(PaperFigure{0.979, 0.979}), "97.9 %");
   EXPECT_EQ(paper_text(PaperFigure{0.1, 0.2}), "10-20 %");
+}
+
+/// A run that claims less for its clients than another seed's speaks for both.
+TEST(Summarize, KeepsTheWorstEpsilonOfTheSeedsAndTheMeanOfTheirAccuracies) {
+  const TemporaryFolder folder;
+  auto first = run_json("seed=1");
+  auto second = run_json("seed=2");
+  second["privacy"]["claims"][1]["epsilon"] = 9.5;
+  second["final"]["accuracy"] = 0.96;
+  Study study;
+  study.name = "toy";
+  study.configurations.emplace_back().label = "srr";
+  std::vector<StudyRun> runs(3);
+  runs[0].out = write_run(folder, "seed=1", first);
+  runs[1].out = write_run(folder, "seed=2", second);
+  runs[2].name = "seed=3";
+  const auto summary = summarize(study, runs, {{true}, {true}, {false, false, "no memory"}});
+  ASSERT_TRUE(summary.has_value()) << summary.error().message;
+  const Finding& finding = summary->findings.front();
+  EXPECT_EQ(finding.client->epsilon, 9.5);
+  EXPECT_EQ(finding.client->delta, 1e-5);
+  EXPECT_EQ(finding.accuracy->count, 2U);
+  EXPECT_DOUBLE_EQ(finding.accuracy->mean, 0.97);
+  ASSERT_EQ(finding.failed.size(), 1U);
+  EXPECT_EQ(finding.failed.front().second, "no memory");
+  EXPECT_FALSE(summary->complete());
+  study.statistic = "best";
+  EXPECT_DOUBLE_EQ(summarize(study, runs, {{true}, {true}, {false}})->findings[0].accuracy->mean,
+                   0.981);
 }
 
 TEST(Results, JsonAndCsvHoldWhatWasFound) {
