@@ -248,7 +248,8 @@ TEST(LineChart, ErrorBarsNamesAndInfinityHaveTheirPlaces) {
   chart.x_infinity = true;
   chart.x_limit = {50.0, "vacuous"};
   const std::string svg = to_svg(chart);
-  expect_sound(svg.substr(0, svg.find(">infinite<")) + svg.substr(svg.find(">infinite<") + 10));
+  EXPECT_EQ(unbalanced(svg), "");
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
   EXPECT_EQ(count(svg, "class=\"error\""), 1U);
   EXPECT_EQ(count(svg, "class=\"limit\""), 1U);
   for (const char* text : {">infinite<", ">SRR &amp; co<", ">none<", ">vacuous<"}) {
