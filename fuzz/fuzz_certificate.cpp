@@ -10,6 +10,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!json) return 0;
   fuzz::require(certificate_text(*json) == text);
   const auto content = certificate_content(*json);
-  if (content) fuzz::require(content->domain.layout->size() <= std::uint64_t{1} << 40);
+  if (!content) return 0;
+  for (const MechanismSpec& spec : content->content.mechanisms) {
+    fuzz::require(spec.domain.layout->size() <= std::uint64_t{1} << 40);
+  }
+  fuzz::require(content->variants.size() == content->content.exposure.turns.size());
   return 0;
 }

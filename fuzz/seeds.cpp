@@ -41,11 +41,11 @@ std::string small_certificate() {
   auto layout = std::make_shared<sotto::Layout>();
   layout->add("w", {3}, sotto::TensorRole::kParameter);
   sotto::CertificateContent content;
-  content.mechanism = "two-point";
-  content.parameters = {{"epsilon", 1.0}};
-  content.domain = sotto::Domain{layout, {{0.0, 1.0}}};
-  content.exposure.rounds = 2;
-  content.exposure.batches = {{100, 2}};
+  const sotto::Domain domain{layout, {{0.0, 1.0}}};
+  content.mechanisms = {{"two-point", {{"epsilon", 1.0}}, domain}};
+  std::shared_ptr<const sotto::Mechanism> mechanism =
+      sotto::make_mechanism("two-point", domain, {{"epsilon", 1.0}}).value();
+  content.exposure.turns = {sotto::turn_of(std::move(mechanism), 2, 100)};
   content.ledger = sotto::LedgerHead{4, std::string(64, '0')};
   return sotto::make_certificate(content, sotto::SigningKey::generate().value()).value();
 }

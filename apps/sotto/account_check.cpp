@@ -32,22 +32,25 @@ nlohmann::json to_json(const CheckedCertificate& checked, const std::string& fil
   if (checked.content.ledger) {
     ledger = {{"entries", checked.content.ledger->entries}, {"hash", checked.content.ledger->hash}};
   }
+  const std::vector<std::string>& ids = checked.mechanism_ids;
   return {{"file", file},
           {"holds", checked.holds()},
           {"signer_known", checked.signer_known},
           {"public_key", checked.public_key},
           {"sotto", checked.sotto_version},
-          {"mechanism_id", checked.mechanism_id},
-          {"rounds", checked.content.exposure.rounds},
+          {"mechanism_id", ids.empty() ? nlohmann::json(nullptr) : nlohmann::json(ids.front())},
+          {"mechanism_ids", ids},
+          {"rounds", checked.content.exposure.rounds()},
           {"ledger", std::move(ledger)},
           {"findings", std::move(findings)},
           {"claims", std::move(claims)}};
 }
 
 std::string batches_text(const Exposure& exposure) {
-  if (exposure.batches.empty()) return "";
-  const std::uint64_t least = exposure.batches.begin()->first;
-  const std::uint64_t most = exposure.batches.rbegin()->first;
+  const auto batches = exposure.batches();
+  if (batches.empty()) return "";
+  const std::uint64_t least = batches.begin()->first;
+  const std::uint64_t most = batches.rbegin()->first;
   return ", batches of " + with_commas(least) + (least == most ? "" : " to " + with_commas(most)) +
          " clients";
 }
@@ -66,7 +69,7 @@ void print_text(const CheckedCertificate& checked, const std::string& file) {
   fmt::print("{}\n", table.text());
   if (!checked.holds()) return;
   fmt::print("Taken from the signer: {} round{} of a client{}{}{}.\n\n",
-             with_commas(content.exposure.rounds), content.exposure.rounds == 1 ? "" : "s",
+             with_commas(content.exposure.rounds()), content.exposure.rounds() == 1 ? "" : "s",
              batches_text(content.exposure),
              content.ledger ? fmt::format(", a ledger of {} entries that ends with {}",
                                           with_commas(content.ledger->entries),

@@ -48,7 +48,22 @@ std::vector<std::uint64_t> some_rounds(std::uint64_t most) {
   return rounds;
 }
 
-Result<void> write_plot(const PrivacyPlan& plan, const std::string& file) {
+/// What a client has been exposed to when it has taken part in so many rounds, turn after turn, in
+/// the smallest batches first.
+Exposure first_rounds(Exposure exposure, std::uint64_t rounds) {
+  for (Turn& turn : exposure.turns) {
+    turn.rounds = std::min(turn.rounds, rounds);
+    rounds -= turn.rounds;
+    std::uint64_t left = turn.rounds;
+    for (auto& [size, count] : turn.batches) {
+      count = std::min(count, left);
+      left -= count;
+    }
+  }
+  return exposure;
+}
+
+Result<void> write_plot(const Exposure& planned, const std::string& file) {
   LineChart chart;
   chart.title = "Epsilon of a client by rounds that it takes part in";
   chart.x_label = "rounds";
@@ -56,11 +71,9 @@ Result<void> write_plot(const PrivacyPlan& plan, const std::string& file) {
   chart.x_log = true;
   chart.y_log = true;
   std::map<std::string, std::size_t> places;
-  for (const std::uint64_t rounds : some_rounds(plan.exposure.rounds)) {
-    Exposure exposure = plan.exposure;
-    exposure.rounds = rounds;
-    exposure.batches = {{plan.clients_per_round, rounds}};
-    for (const Claim& claim : claims_of(*plan.mechanism, exposure)) {
+  for (const std::uint64_t rounds : some_rounds(planned.rounds())) {
+    const Exposure exposure = first_rounds(planned, rounds);
+    for (const Claim& claim : claims_of(exposure)) {
       if (!promises_client(claim.scope)) continue;
       const std::string at_delta = " at delta " + number_up(exposure.delta);
       const std::string name = claim.scope.ends_with("shuffler") ? "after the shuffler" + at_delta
@@ -75,9 +88,19 @@ Result<void> write_plot(const PrivacyPlan& plan, const std::string& file) {
   return write_file_atomically(file, to_svg(chart));
 }
 
-void print_plan(const Recipe& recipe, const PrivacyPlan& plan, const std::vector<Claim>& claims) {
-  const Exposure& exposure = plan.exposure;
+/// Weights that a client sends over all turns of the schedule, each layer once.
+std::uint64_t weights_of(const Exposure& exposure) {
+  std::uint64_t weights = 0;
+  for (const Turn& turn : exposure.turns) {
+    for (const auto& mechanism : turn.variants.front()) weights += mechanism->outputs();
+  }
+  return weights;
+}
+
+void print_plan(const Recipe& recipe, const PrivacyPlan& plan) {
+  const Exposure& exposure = plan.groups.front().exposure;
   std::string shuffler = "no shuffler";
+  if (exposure.shuffle == ShuffleMode::kLatency) shuffler = "random delays, no shuffler";
   if (exposure.shuffle == ShuffleMode::kShuffler) {
     shuffler = exposure.split == 0
                    ? "a shuffler of whole reports"
@@ -85,10 +108,16 @@ void print_plan(const Recipe& recipe, const PrivacyPlan& plan, const std::vector
                                  exposure.split == 1 ? "" : "s");
   }
   fmt::print("{}: mechanism {}, {} weights, {} of {} clients a round, {} rounds, {}\n\n",
-             recipe.output.name, recipe.privacy.mechanism, with_commas(plan.mechanism->outputs()),
+             recipe.output.name, recipe.privacy.mechanism, with_commas(weights_of(exposure)),
              with_commas(plan.clients_per_round), with_commas(plan.clients),
              with_commas(static_cast<std::uint64_t>(recipe.federation.rounds)), shuffler);
-  fmt::print("{}\n{}", claims_table(claims), promise(claims));
+  for (const GroupClaims& group : plan.groups) {
+    if (plan.groups.size() > 1) {
+      fmt::print("{} {}:\n", with_commas(group.clients), group.name);
+    }
+    fmt::print("{}\n{}", claims_table(group.claims), promise(group.claims));
+    if (&group != &plan.groups.back()) fmt::print("\n");
+  }
 }
 
 Result<int> account_recipe(const Arguments& arguments, const std::vector<std::string>& commands) {
@@ -105,21 +134,22 @@ Result<int> account_recipe(const Arguments& arguments, const std::vector<std::st
                 recipe.error().message + did_you_mean(arguments.recipe, commands));
   }
   if (!recipe) return tl::unexpected(recipe.error());
-  SOTTO_TRY(const PrivacyPlan plan, plan_privacy(*recipe, arguments.data, trainer()));
-  const std::vector<Claim> claims = claims_of(*plan.mechanism, plan.exposure);
-  if (!arguments.plot.empty()) SOTTO_CHECK(write_plot(plan, arguments.plot));
+  SOTTO_TRY(PrivacyPlan plan, plan_privacy(*recipe, arguments.data, trainer()));
+  for (GroupClaims& group : plan.groups) group.claims = claims_of(group.exposure);
+  const Exposure& worst = worst_group(plan.groups).exposure;
+  if (!arguments.plot.empty()) SOTTO_CHECK(write_plot(worst, arguments.plot));
   if (arguments.json) {
-    nlohmann::json json = privacy_record(*plan.mechanism, plan.exposure, claims, true);
+    nlohmann::json json = privacy_record(plan.groups, true);
     json["recipe"] = recipe->to_json();
     json["recipe_file"] = recipe->file;
-    json["weights"] = plan.mechanism->outputs();
+    json["weights"] = weights_of(worst);
     json["clients"] = plan.clients;
     json["clients_per_round"] = plan.clients_per_round;
     if (!arguments.plot.empty()) json["plot"] = arguments.plot;
     fmt::print("{}\n", json.dump(2));
     return 0;
   }
-  print_plan(*recipe, plan, claims);
+  print_plan(*recipe, plan);
   if (!arguments.plot.empty()) fmt::print("plot: {}\n", arguments.plot);
   return 0;
 }

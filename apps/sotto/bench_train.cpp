@@ -94,11 +94,15 @@ Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, 
   domain.ranges.assign(domain.layout->tensors().size(), Range{0.0, 1.0});
   RoundPlan plan;
   plan.round = 1;
-  for (std::size_t c = 0; c < clients; ++c) plan.clients.push_back(static_cast<std::uint32_t>(c));
-  SOTTO_TRY(std::shared_ptr<const Mechanism> mechanism, make_mechanism("none", std::move(domain)));
-  plan.mechanism = std::move(mechanism);
+  ClientGroup group;
+  for (std::size_t c = 0; c < clients; ++c) group.clients.push_back(static_cast<std::uint32_t>(c));
+  Part part;
+  for (std::size_t t = 0; t < domain.ranges.size(); ++t) part.tensors.push_back(t);
+  SOTTO_TRY(part.mechanism, make_mechanism("none", std::move(domain)));
+  group.parts.push_back(std::move(part));
+  plan.groups.push_back(std::move(group));
   const std::vector<float> model = factory->initial_weights(0);
-  const LocalClients local{&data, &partition, preprocess, options, 0};
+  const LocalClients local{&data, &partition, preprocess, options, 0, false, false};
   SOTTO_TRY(const auto one, LocalTransport::make(local, factory, 1));
   SOTTO_TRY(const auto many, LocalTransport::make(local, factory, threads));
 

@@ -43,6 +43,9 @@ class PrivacyLoss {
   /// The client takes part with probability `rate`, and the adversary does not see whether (a fixed
   /// number of clients, all sets equally likely).
   PrivacyLoss sampled(double rate) const;
+  /// Of (P, Q) with a record against without it: every record is drawn on its own with probability
+  /// `rate`, and nobody sees which were. P is that of this loss's first direction.
+  PrivacyLoss poisson(double rate) const;
 
   /// The larger one of both directions, rounded up. epsilon() is infinite where no epsilon has this
   /// delta.

@@ -1,12 +1,12 @@
 // The privacy certificate of a run: what was guaranteed, so that anyone can check it again from
 // nothing but the file.
 //
-// It holds all that claims follow from (mechanism, parameters, domain, integer thresholds, rounds,
-// batch sizes), the claims themselves, and an Ed25519 signature over all of it. Checking builds the
-// mechanism anew and derives thresholds, guarantee and claims a second time: a number that does not
-// follow from the others is found whoever signed it. What nothing follows from (rounds, batch
-// sizes, whose data it was) is the signer's word: the signature, the ledger's hash and the recipe's
-// fingerprint tie it to a key, a ledger and a recipe.
+// It holds all that claims follow from (mechanisms, parameters, domains, integer thresholds,
+// rounds, batch sizes), the claims themselves, and an Ed25519 signature over all of it. Checking
+// builds the mechanisms anew and derives thresholds, guarantees and claims a second time: a number
+// that does not follow from the others is found whoever signed it. What nothing follows from
+// (rounds, batch sizes, whose data it was) is the signer's word: the signature, the ledger's hash
+// and the recipe's fingerprint tie it to a key, a ledger and a recipe.
 #pragma once
 
 #include <cstdint>
@@ -47,11 +47,17 @@ class SigningKey {
 /// The public key in a PEM file, as `openssl pkey -pubout` writes it, in hexadecimal.
 Result<std::string> read_public_key(const std::filesystem::path& pem);
 
-/// What a certificate is made of; all else follows from it.
-struct CertificateContent {
-  std::string mechanism;  // name
+/// What a mechanism is made from.
+struct MechanismSpec {
+  std::string name;
   Parameters parameters;
   Domain domain;
+};
+
+/// What a certificate is made of; all else follows from it.
+struct CertificateContent {
+  /// How each mechanism of the exposure was made, in any order: they are recognised by identity.
+  std::vector<MechanismSpec> mechanisms;
   Exposure exposure;
   std::optional<LedgerHead> ledger;  // where the ledger ended, if the run kept one
   std::uint64_t accounts = 0;        // of that ledger
@@ -73,9 +79,9 @@ struct CertificateFinding {
 
 struct CheckedCertificate {
   std::string sotto_version;  // that wrote it
-  std::string mechanism_id;
   CertificateContent content;
-  Guarantee guarantee;  // as derived again
+  std::vector<std::string> mechanism_ids;  // of content.mechanisms, in their order
+  std::vector<Guarantee> guarantees;       // the same, as derived again
   std::vector<Claim> claims;
   std::string public_key;
   bool signer_known = false;  // whether the key was compared with one that the reader expects

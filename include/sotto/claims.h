@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,24 +30,52 @@ struct Claim {
 enum class ShuffleMode {
   kNone,      // the server sees who sent what
   kShuffler,  // batches in an order that tells nothing
+  kLatency,   // random delays of every chunk: they hide nothing from who sees connections
 };
 
-/// What was done, or is planned: all that claims depend on besides the mechanism.
+/// Rounds in which a client sends the same kinds of reports.
+struct Turn {
+  /// What is sent together in one round. More than one list where ranges moved between rounds (all
+  /// lists have as many mechanisms, of the same kinds): claims hold for the worst of them.
+  std::vector<std::vector<std::shared_ptr<const Mechanism>>> variants;
+  std::uint64_t rounds = 0;  // the most such rounds that a single client took part in
+  /// Number of such rounds by size of the batch that was released.
+  std::map<std::uint64_t, std::uint64_t> batches;
+};
+
+/// One mechanism, always the same, in `rounds` rounds with `batch` clients each (0: not released).
+Turn turn_of(std::shared_ptr<const Mechanism> mechanism, std::uint64_t rounds,
+             std::uint64_t batch = 0);
+
+/// What was done, or is planned: all that claims follow from.
 struct Exposure {
-  std::uint64_t rounds = 0;  // the most rounds that a single client took part in
-  bool every_round = true;   // whether all clients did so in all rounds
+  std::vector<Turn> turns;
+  bool every_round = true;  // whether all clients took part in all rounds
   ShuffleMode shuffle = ShuffleMode::kNone;
   std::uint64_t split = 0;  // symbols of a client that travel together; 0: the whole report
-  /// Number of rounds by size of the batch that was released.
-  std::map<std::uint64_t, std::uint64_t> batches;
-  double sampling = 1.0;  // chance to be picked, where nobody sees who is; 1: it is seen
-  double delta = 1e-6;    // what composed claims may fail with
+  double sampling = 1.0;    // chance to be picked, where nobody sees who is; 1: it is seen
+  double delta = 1e-6;      // what composed claims may fail with
   std::optional<double> audited_epsilon;  // a measured lower bound for the whole training
   double audit_confidence = 0.0;
+
+  /// The most rounds of a single client, and released batches by size, over all turns.
+  std::uint64_t rounds() const;
+  std::map<std::uint64_t, std::uint64_t> batches() const;
+  /// Every mechanism once, by identity, in the order in which they come.
+  std::vector<std::shared_ptr<const Mechanism>> mechanisms() const;
 };
 
-/// The table of claims, from the narrowest to the widest.
-std::vector<Claim> claims_of(const Mechanism& mechanism, const Exposure& exposure);
+/// "none", "shuffler", "latency".
+std::string_view name_of(ShuffleMode mode);
+
+/// The table of claims, from the narrowest to the widest. A turn whose lists have unequal lengths
+/// is a fault of the program and throws.
+std::vector<Claim> claims_of(const Exposure& exposure);
+
+/// What a client's single record is protected by when it trains with DPSGD: gradients clipped,
+/// noise of `noise_multiplier` times the clipping norm, each record in a batch with probability
+/// `sampling`. It speaks of one record, not of the client: no claim of the table is like it.
+Claim dpsgd_claim(double noise_multiplier, double sampling, std::uint64_t steps, double delta);
 
 /// Whether claims of this scope are proven ones about a client over the whole training, with the
 /// server as the adversary: what a run may be called by.

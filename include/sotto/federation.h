@@ -29,13 +29,33 @@ enum class Payload {
   kGradient,  // the gradient of the loss over its data, without training
 };
 
+/// One mechanism and the tensors that it protects.
+struct Part {
+  std::shared_ptr<const Mechanism> mechanism;  // its domain's layout: these tensors, in this order
+  std::vector<std::size_t> tensors;            // of the model's layout, ascending
+  MechanismSpec spec;                          // what the mechanism was made from
+};
+
+/// Clients that send the same kinds of reports: only these are added to one another.
+struct ClientGroup {
+  std::vector<std::uint32_t> clients;  // ascending
+  std::vector<Part> parts;             // a report for each
+};
+
 /// What the server asks for in one round.
 struct RoundPlan {
   RoundId round = 0;  // from 1
-  std::vector<std::uint32_t> clients;
-  std::shared_ptr<const Mechanism> mechanism;
+  std::vector<ClientGroup> groups;
   std::size_t split = 0;  // symbols in an envelope; 0: the whole report
   Payload payload = Payload::kWeights;
+  /// The longest random delay of an envelope, in seconds; 0: none.
+  double latency = 0.0;
+
+  std::size_t clients() const noexcept {
+    std::size_t sum = 0;
+    for (const ClientGroup& group : groups) sum += group.clients.size();
+    return sum;
+  }
 };
 
 /// Takes a round's envelopes; called by one thread at a time.
@@ -61,6 +81,7 @@ struct RoundMetrics {
   std::uint64_t bytes_up = 0;
   std::optional<double> accuracy;  // on the public test set, where evaluated
   std::optional<double> loss;
+  double delay_seconds = 0.0;  // simulated: by which random delays made the round longer
   double round_seconds = 0.0;
   double train_seconds = 0.0;  // collecting: local training and what surrounds it
   double evaluate_seconds = 0.0;
@@ -93,11 +114,23 @@ struct RunOptions {
   std::function<void(const std::string&)> on_note;
 };
 
+/// Clients with the same budget: what they were exposed to and may be told.
+struct GroupClaims {
+  std::string name;  // "all clients", "clients with budget 3 a weight"
+  std::uint64_t clients = 0;
+  Exposure exposure;
+  std::vector<MechanismSpec> mechanisms;  // of the exposure, each once
+  std::vector<Claim> claims;
+};
+/// The group whose clients are promised least; `groups` has one at least.
+const GroupClaims& worst_group(std::span<const GroupClaims> groups);
+
 struct RunResult {
   std::vector<RoundMetrics> rounds;
   std::vector<float> model;
   std::string stopped;  // "rounds", "patience", or "budget": no client of a round had any left
-  std::vector<Claim> claims;
+  std::vector<GroupClaims> groups;
+  std::vector<Claim> claims;  // of the worst group
   double total_seconds = 0.0;
   std::shared_ptr<const nlohmann::json> record;  // what run.json says
 
@@ -116,10 +149,9 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
 
 /// What a recipe promises its clients, known before any training.
 struct PrivacyPlan {
-  std::shared_ptr<const Mechanism> mechanism;
   std::size_t clients = 0;
   std::size_t clients_per_round = 0;
-  Exposure exposure;
+  std::vector<GroupClaims> groups;  // without claims yet: claims_of(exposure)
 };
 
 /// Reads data only where it must: to learn the shape of a set that is not a known one.
@@ -129,9 +161,8 @@ Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::pa
 
 /// "scope", "epsilon" (null: infinite), "delta", "theorem", "assumption", "source", "vacuous".
 nlohmann::json to_json(const Claim& claim);
-/// The mechanism, what it was or will be exposed to, and the claims, as run.json and --json show
-/// them.
-nlohmann::json privacy_record(const Mechanism& mechanism, const Exposure& exposure,
-                              const std::vector<Claim>& claims, bool planned);
+/// Mechanisms, what they were or will be exposed to, and the claims, as run.json and --json show
+/// them: those of the worst group, and all groups under "groups".
+nlohmann::json privacy_record(std::span<const GroupClaims> groups, bool planned);
 
 }  // namespace sotto

@@ -40,6 +40,7 @@ struct Guarantee {
   /// How many units a report has: their losses compose to the report's.
   std::uint64_t units = 1;
   double gaussian_ratio = 0.0;  // of Gaussian noise: sensitivity / sigma, rounded up; else 0
+  double alpha = 0.0;  // of condensed local privacy: the loss of a unit for one grid step; else 0
 };
 
 /// What all laws of a mechanism have in common: with respect to one fixed law, the law of every

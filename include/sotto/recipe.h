@@ -18,6 +18,14 @@
 
 namespace sotto {
 
+/// A [[tensor]] entry: what the tensors whose names match have of their own.
+struct TensorRule {
+  std::string match;  // "0.weight", "*.bias"
+  std::optional<double> centre;
+  std::optional<double> radius;
+  std::map<std::string, double, std::less<>> parameters;  // of the mechanism
+};
+
 struct Recipe {
   struct Data {
     std::string name;
@@ -45,6 +53,7 @@ struct Recipe {
     double lr = 0.1;
     double momentum = 0.0;
     double weight_decay = 0.0;
+    bool keep_optimizer = false;  // whether a client's optimizer state lasts from round to round
     std::int64_t batch_size = 16;
     std::int64_t epochs = 1;
     std::string device = "cpu";
@@ -53,7 +62,8 @@ struct Recipe {
   struct Federation {
     std::int64_t clients = 100;
     double fraction = 1.0;
-    std::int64_t k = 0;  // clients a round; 0: by fraction
+    std::int64_t k = 0;                // clients a round; 0: by fraction
+    std::string selection = "server";  // "anonymous"
     std::int64_t rounds = 10;
     std::int64_t patience = 0;  // evaluations without improvement before stopping; 0: never
     std::int64_t evaluate_every = 1;
@@ -66,11 +76,26 @@ struct Recipe {
     std::optional<double> radius;  // 1
     /// What the mechanism is made with: "epsilon" and whatever else it takes.
     std::map<std::string, double, std::less<>> parameters;
+    /// Clients take turns with these budgets, instead of epsilon, alpha or schedule.total.
+    std::vector<double> client_budgets;
   } privacy;
+
+  std::vector<TensorRule> tensors;
 
   struct Bound {
     std::string payload = "weights";  // "delta", "gradient"
+    std::string range = "fixed";      // "initial", "adaptive"
+    double margin = 3.0;              // radius of an initial or adaptive range, in deviations
+    std::string buffers = "perturb";  // "local", "reset"
   } bound;
+
+  /// Which layers are sent in which round, and how a budget for the training is split over them.
+  struct Schedule {
+    std::string mode = "all";
+    std::int64_t cycles = 1;
+    std::optional<double> total;  // budget of a client for the whole training
+    bool sampling_credit = false;
+  } schedule;
 
   /// What the server makes of a round's mean. All of it is post-processing.
   struct Server {
@@ -80,9 +105,10 @@ struct Recipe {
   } server;
 
   struct Shuffle {
-    std::string mode = "none";   // "shuffler": batches in an order that tells nothing
+    std::string mode = "none";   // "latency", "shuffler"
     std::int64_t split = 0;      // symbols of a client that travel together; 0: the whole report
     std::int64_t min_batch = 1;  // a smaller batch is not released
+    double latency = 1.0;        // seconds: the longest random delay of a chunk
   } shuffle;
 
   struct Account {
@@ -111,7 +137,9 @@ struct Recipe {
   std::string file;  // where it was read from
 
   /// Whether what happens in a round depends on how many there are in all.
-  bool paced() const { return server.decay != "none"; }
+  bool paced() const {
+    return server.decay != "none" || schedule.mode != "all" || schedule.total.has_value();
+  }
 
   /// By section, every key, defaults included.
   nlohmann::json to_json() const;

@@ -58,6 +58,15 @@ class Trainer {
     return fail(ErrorKind::kUsage, "this trainer cannot tell a gradient");
   }
 
+  /// Starts the next train() from this state instead of afresh; empty: afresh.
+  virtual void set_optimizer_state(std::vector<float> state) { (void)state; }
+  /// Where the last train() left its optimizer; empty from a trainer that has nothing to keep.
+  virtual std::vector<float> optimizer_state() const { return {}; }
+
+  /// Whether evaluation normalises by the statistics of the batch itself, for models whose own
+  /// statistics never reach the server. False from a trainer that cannot.
+  virtual bool use_batch_statistics(bool use) { return !use; }
+
   virtual Result<EvaluationSums> evaluate(const Dataset& data,
                                           std::span<const std::uint32_t> indices,
                                           const Preprocess& preprocess) = 0;

@@ -73,57 +73,94 @@ std::string counted(std::size_t count, const std::string& what) {
 }
 
 /// With the presets of the mechanism, so that a later preset cannot change what was certified.
-Result<Parameters> all_parameters(const CertificateContent& content) {
-  SOTTO_TRY(const MechanismInfo* const info, find_mechanism(content.mechanism));
-  Parameters all = content.parameters;
+Result<Parameters> all_parameters(const MechanismSpec& spec) {
+  SOTTO_TRY(const MechanismInfo* const info, find_mechanism(spec.name));
+  Parameters all = spec.parameters;
   for (const ParameterInfo& parameter : info->parameters) {
     if (parameter.preset) all.emplace(parameter.name, *parameter.preset);
   }
   return all;
 }
 
-/// A document without one of its keys.
-Json without(Json object, const char* key) {
-  if (object.is_object()) object.erase(key);
-  return object;
+Result<Mechanisms> build(const std::vector<MechanismSpec>& specs) {
+  Mechanisms all;
+  for (const MechanismSpec& spec : specs) {
+    SOTTO_TRY(auto mechanism, make_mechanism(spec.name, spec.domain, spec.parameters));
+    all.push_back(std::move(mechanism));
+  }
+  return all;
+}
+
+/// A document without one of its keys; of a list, each entry without it.
+Json without(Json json, const char* key) {
+  if (json.is_object()) json.erase(key);
+  if (json.is_array()) {
+    for (Json& entry : json) entry = without(std::move(entry), key);
+  }
+  return json;
+}
+
+/// Of every mechanism in the list this part.
+Json parts(const Json& mechanisms, const char* key) {
+  Json all = Json::array();
+  for (const Json& mechanism : mechanisms) {
+    const auto at = mechanism.find(key);
+    all.push_back(at == mechanism.end() ? Json(nullptr) : *at);
+  }
+  return all;
 }
 
 std::vector<CertificateFinding> compare_all(const Json& expected, const Json& found,
                                             const CheckedCertificate& checked) {
-  const Json& ours = expected["mechanism"];
-  const Json& theirs = found["mechanism"];
+  const Json& ours = expected["mechanisms"];
+  const Json& theirs = found["mechanisms"];
   const auto rest = [](const Json& body) {
-    return without(without(without(body, "mechanism"), "claims"), "signature");
+    return without(without(without(body, "mechanisms"), "claims"), "signature");
   };
-  const auto built = [](const Json& mechanism) {
-    return without(without(mechanism, "constants"), "guarantee");
+  const auto built = [](const Json& mechanisms) {
+    return without(without(mechanisms, "constants"), "guarantee");
   };
-  const Json none = nullptr;
-  const auto part = [&](const Json& object, const char* key) -> const Json& {
-    const auto at = object.find(key);
-    return at == object.end() ? none : *at;
-  };
-  return {
-      compared("fields", "all known, none missing", rest(expected), rest(found), ""),
-      compared("mechanism", checked.mechanism_id + ", built from its parameters and domain",
-               built(ours), built(theirs), "mechanism."),
-      compared("thresholds", counted(ours["constants"].size(), "number") + " that decide the law",
-               ours["constants"], part(theirs, "constants"), "mechanism.constants."),
-      compared("guarantee", "derived from the thresholds", ours["guarantee"],
-               part(theirs, "guarantee"), "mechanism.guarantee."),
-      compared("claims", counted(checked.claims.size(), "claim") + ", to the last digit",
-               expected["claims"], part(found, "claims"), "claims.")};
+  const std::size_t count = checked.mechanism_ids.size();
+  const std::string who = count == 1
+                              ? checked.mechanism_ids[0] + ", built from its parameters and domain"
+                              : counted(count, "mechanism") + ", built from parameters and domains";
+  std::size_t numbers = 0;
+  for (const Json& mechanism : ours) numbers += mechanism["constants"].size();
+  const auto claims = found.find("claims");
+  return {compared("fields", "all known, none missing", rest(expected), rest(found), ""),
+          compared("mechanism", who, built(ours), built(theirs), "mechanisms."),
+          compared("thresholds", counted(numbers, "number") + " that decide the law",
+                   parts(ours, "constants"), parts(theirs, "constants"), "constants."),
+          compared("guarantee", "derived from the thresholds", parts(ours, "guarantee"),
+                   parts(theirs, "guarantee"), "guarantees."),
+          compared("claims", counted(checked.claims.size(), "claim") + ", to the last digit",
+                   expected["claims"], claims == found.end() ? Json(nullptr) : *claims, "claims.")};
+}
+
+/// An error for a mechanism that was used and is not among those that are specified.
+Result<void> all_specified(const Exposure& exposure, const Mechanisms& mechanisms) {
+  for (const auto& used : exposure.mechanisms()) {
+    const auto same = [&](const auto& mechanism) { return mechanism->id() == used->id(); };
+    if (std::ranges::any_of(mechanisms, same)) continue;
+    return fail(ErrorKind::kUsage, "no certificate: how " + std::string(used->id()) +
+                                       " was made is not among the " +
+                                       counted(mechanisms.size(), "mechanism") + " of the content");
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<std::string> make_certificate(const CertificateContent& content, const SigningKey& key) {
   CertificateContent full = content;
-  SOTTO_TRY(full.parameters, all_parameters(content));
-  SOTTO_TRY(const auto mechanism, make_mechanism(full.mechanism, full.domain, full.parameters));
-  const std::vector<Claim> claims = claims_of(*mechanism, full.exposure);
+  for (MechanismSpec& spec : full.mechanisms) {
+    SOTTO_TRY(spec.parameters, all_parameters(spec));
+  }
+  SOTTO_TRY(const Mechanisms mechanisms, build(full.mechanisms));
+  SOTTO_CHECK(all_specified(full.exposure, mechanisms));
+  const std::vector<Claim> claims = claims_of(full.exposure);
   try {
-    Json body = certificate_body(full, *mechanism, claims, SOTTO_VERSION, key.public_key());
+    Json body = certificate_body(full, mechanisms, claims, SOTTO_VERSION, key.public_key());
     // What could not be read back would be worth nothing.
     const auto again = certificate_content(body);
     if (!again) return fail(ErrorKind::kUsage, "no certificate: " + again.error().message);
@@ -149,7 +186,8 @@ Result<CheckedCertificate> examine_certificate(
     std::string_view text, const std::optional<std::string>& expected_public_key) {
   SOTTO_TRY(const Json whole, parse_certificate(text));
   CheckedCertificate checked;
-  SOTTO_TRY(checked.content, certificate_content(whole));
+  SOTTO_TRY(CertificateParts read, certificate_content(whole));
+  checked.content = std::move(read.content);
   SOTTO_TRY(checked.sotto_version, text_field(whole, "sotto"));
   SOTTO_TRY(checked.public_key, text_field(whole, "public_key"));
   SOTTO_TRY(const std::string signature, text_field(whole, "signature"));
@@ -168,16 +206,23 @@ Result<CheckedCertificate> examine_certificate(
        : same                ? checked.public_key
               : "expected " + *expected_public_key + ", found " + checked.public_key});
 
-  const auto mechanism =
-      make_mechanism(checked.content.mechanism, checked.content.domain, checked.content.parameters);
-  if (!mechanism) {
-    checked.findings.push_back({"mechanism", false, mechanism.error().message});
+  const auto mechanisms = build(checked.content.mechanisms);
+  if (!mechanisms) {
+    checked.findings.push_back({"mechanism", false, mechanisms.error().message});
     return checked;
   }
-  checked.mechanism_id = (*mechanism)->id();
-  checked.guarantee = (*mechanism)->guarantee();
-  checked.claims = claims_of(**mechanism, checked.content.exposure);
-  const Json expected = certificate_body(checked.content, **mechanism, checked.claims,
+  for (const auto& mechanism : *mechanisms) {
+    checked.mechanism_ids.emplace_back(mechanism->id());
+    checked.guarantees.push_back(mechanism->guarantee());
+  }
+  for (std::size_t turn = 0; turn < read.variants.size(); ++turn) {
+    for (const std::vector<std::size_t>& places : read.variants[turn]) {
+      auto& together = checked.content.exposure.turns[turn].variants.emplace_back();
+      for (const std::size_t place : places) together.push_back((*mechanisms)[place]);
+    }
+  }
+  checked.claims = claims_of(checked.content.exposure);
+  const Json expected = certificate_body(checked.content, *mechanisms, checked.claims,
                                          checked.sotto_version, checked.public_key);
   for (CertificateFinding& finding : compare_all(expected, whole, checked)) {
     if (!finding.holds && checked.sotto_version != SOTTO_VERSION) {

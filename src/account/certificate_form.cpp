@@ -47,12 +47,13 @@ Json guarantee_json(const Guarantee& guarantee) {
   put(json, "unit_epsilon", guarantee.unit_epsilon);
   put(json, "claimed_epsilon", guarantee.claimed_epsilon);
   put(json, "gaussian_ratio", guarantee.gaussian_ratio);
+  put(json, "alpha", guarantee.alpha);
   return json;
 }
 
-Json mechanism_json(const CertificateContent& content, const Mechanism& mechanism) {
+Json mechanism_json(const MechanismSpec& spec, const Mechanism& mechanism) {
   Json parameters = Json::array();
-  for (const auto& [name, value] : content.parameters) {
+  for (const auto& [name, value] : spec.parameters) {
     Json parameter = {{"name", name}};
     put(parameter, "value", value);
     parameters.push_back(std::move(parameter));
@@ -61,22 +62,40 @@ Json mechanism_json(const CertificateContent& content, const Mechanism& mechanis
   for (const Constant& constant : mechanism.constants()) {
     constants.push_back({{"name", constant.name}, {"value", constant.value}});
   }
-  return {
-      {"name", content.mechanism},           {"id", mechanism.id()},
-      {"parameters", std::move(parameters)}, {"domain", domain_json(mechanism.domain())},
-      {"constants", std::move(constants)},   {"guarantee", guarantee_json(mechanism.guarantee())}};
+  return {{"name", spec.name},
+          {"id", mechanism.id()},
+          {"parameters", std::move(parameters)},
+          {"domain", domain_json(mechanism.domain())},
+          {"constants", std::move(constants)},
+          {"guarantee", guarantee_json(mechanism.guarantee())}};
 }
 
-Json exposure_json(const Exposure& exposure) {
+Json turn_json(const Turn& turn, const Mechanisms& mechanisms) {
+  Json variants = Json::array();
+  for (const auto& together : turn.variants) {
+    Json places = Json::array();
+    for (const auto& mechanism : together) {
+      const auto same = [&](const auto& other) { return other->id() == mechanism->id(); };
+      const auto place = std::ranges::find_if(mechanisms, same) - mechanisms.begin();
+      places.push_back(static_cast<std::uint64_t>(place));
+    }
+    variants.push_back(std::move(places));
+  }
   Json batches = Json::array();
-  for (const auto& [clients, rounds] : exposure.batches) {
+  for (const auto& [clients, rounds] : turn.batches) {
     batches.push_back({{"clients", clients}, {"rounds", rounds}});
   }
-  Json json = {{"rounds", exposure.rounds},
+  return {
+      {"variants", std::move(variants)}, {"rounds", turn.rounds}, {"batches", std::move(batches)}};
+}
+
+Json exposure_json(const Exposure& exposure, const Mechanisms& mechanisms) {
+  Json turns = Json::array();
+  for (const Turn& turn : exposure.turns) turns.push_back(turn_json(turn, mechanisms));
+  Json json = {{"turns", std::move(turns)},
                {"every_round", exposure.every_round},
-               {"shuffle", exposure.shuffle == ShuffleMode::kNone ? "none" : "shuffler"},
+               {"shuffle", name_of(exposure.shuffle)},
                {"split", exposure.split},
-               {"batches", std::move(batches)},
                {"audit", nullptr}};
   put(json, "sampling", exposure.sampling);
   put(json, "delta", exposure.delta);
@@ -130,7 +149,7 @@ tl::unexpected<Error> not_one(const std::string& why) {
 
 }  // namespace
 
-nlohmann::json certificate_body(const CertificateContent& content, const Mechanism& mechanism,
+nlohmann::json certificate_body(const CertificateContent& content, const Mechanisms& mechanisms,
                                 const std::vector<Claim>& claims, const std::string& version,
                                 const std::string& public_key) {
   Json ledger = nullptr;
@@ -139,10 +158,14 @@ nlohmann::json certificate_body(const CertificateContent& content, const Mechani
               {"hash", content.ledger->hash},
               {"accounts", content.accounts}};
   }
+  Json specs = Json::array();
+  for (std::size_t i = 0; i < mechanisms.size(); ++i) {
+    specs.push_back(mechanism_json(content.mechanisms[i], *mechanisms[i]));
+  }
   return {{"format", kCertificateFormat},
           {"sotto", version},
-          {"mechanism", mechanism_json(content, mechanism)},
-          {"exposure", exposure_json(content.exposure)},
+          {"mechanisms", std::move(specs)},
+          {"exposure", exposure_json(content.exposure, mechanisms)},
           {"ledger", std::move(ledger)},
           {"recipe", content.recipe.empty() ? Json(nullptr) : Json(content.recipe)},
           {"claims", claims_json(claims)},

@@ -10,10 +10,14 @@
 
 namespace sotto {
 
-inline constexpr const char* kCertificateFormat = "sotto.certificate.v1";
+inline constexpr const char* kCertificateFormat = "sotto.certificate.v2";
 
-/// All of a certificate but its signature: what follows from the content is derived here.
-nlohmann::json certificate_body(const CertificateContent& content, const Mechanism& mechanism,
+/// The mechanisms of a certificate, built from their specifications, in the same order.
+using Mechanisms = std::vector<std::shared_ptr<const Mechanism>>;
+
+/// All of a certificate but its signature: what follows from the content is derived here. Every
+/// mechanism of a turn must be one of `mechanisms`.
+nlohmann::json certificate_body(const CertificateContent& content, const Mechanisms& mechanisms,
                                 const std::vector<Claim>& claims, const std::string& version,
                                 const std::string& public_key);
 
@@ -23,8 +27,15 @@ nlohmann::json certificate_body(const CertificateContent& content, const Mechani
 Result<nlohmann::json> parse_certificate(std::string_view text);
 std::string certificate_text(const nlohmann::json& whole);
 
+/// A certificate as read, its mechanisms not built yet.
+struct CertificateParts {
+  CertificateContent content;  // turns without variants
+  /// Of every turn its variants, of these the places in content.mechanisms.
+  std::vector<std::vector<std::vector<std::size_t>>> variants;
+};
+
 /// The content that a certificate speaks of. An error names what is missing or of the wrong kind.
-Result<CertificateContent> certificate_content(const nlohmann::json& body);
+Result<CertificateParts> certificate_content(const nlohmann::json& body);
 Result<std::string> text_field(const nlohmann::json& object, const std::string& key);
 
 }  // namespace sotto

@@ -1,6 +1,7 @@
 // From the fields of a certificate back to its content. Only what is needed to derive the rest is
 // read: all other fields are compared with what is derived, so one that does not belong there is
 // found by that. Limits keep a hostile file from costing more than an honest one.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -12,6 +13,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::uint64_t kMostMechanisms = 4096;
+constexpr std::uint64_t kMostTurns = 4096;
+constexpr std::uint64_t kMostPlaces = 100'000;
 constexpr std::uint64_t kMostTensors = 10'000;
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMostClients = 1'000'000'000;
@@ -112,28 +116,56 @@ Result<Domain> domain_of(const Json& mechanism) {
   return domain;
 }
 
-Result<Exposure> exposure_of(const Json& body) {
-  SOTTO_TRY(const Json* const json, field(body, "exposure"));
-  Exposure exposure;
-  SOTTO_TRY(exposure.rounds, count(*json, "rounds", kMostRounds));
-  SOTTO_TRY(const Json* const every, field(*json, "every_round"));
-  if (!every->is_boolean()) return wrong("every_round", "true or false");
-  exposure.every_round = every->get<bool>();
-  SOTTO_TRY(const std::string shuffle, text_field(*json, "shuffle"));
-  if (shuffle != "none" && shuffle != "shuffler") return wrong("shuffle", "none or shuffler");
-  exposure.shuffle = shuffle == "none" ? ShuffleMode::kNone : ShuffleMode::kShuffler;
-  SOTTO_TRY(exposure.split, count(*json, "split", kMostElements));
-  SOTTO_TRY(const Json* const batches, array(*json, "batches", 1'000'000));
+Result<Turn> turn_of(const Json& json) {
+  Turn turn;
+  SOTTO_TRY(turn.rounds, count(json, "rounds", kMostRounds));
+  SOTTO_TRY(const Json* const batches, array(json, "batches", 1'000'000));
   std::uint64_t released = 0;
   for (const Json& batch : *batches) {
     SOTTO_TRY(const std::uint64_t clients, count(batch, "clients", kMostClients));
-    SOTTO_TRY(exposure.batches[clients], count(batch, "rounds", kMostRounds));
-    released += exposure.batches[clients];
+    SOTTO_TRY(turn.batches[clients], count(batch, "rounds", kMostRounds));
+    released += turn.batches[clients];
     if (released > kMostRounds) return wrong("batches", "of at most 2^32 rounds in all");
   }
-  SOTTO_TRY(exposure.sampling, number(*json, "sampling", 0.0, 1.0));
-  SOTTO_TRY(exposure.delta, number(*json, "delta", 0.0, 1.0));
-  SOTTO_TRY(const Json* const audit, field(*json, "audit"));
+  return turn;
+}
+
+/// Lists of places in the list of mechanisms, all of one length.
+Result<std::vector<std::vector<std::size_t>>> variants_of(const Json& turn, std::size_t known) {
+  std::vector<std::vector<std::size_t>> all;
+  SOTTO_TRY(const Json* const variants, array(turn, "variants", kMostMechanisms));
+  for (const Json& together : *variants) {
+    const bool valid = together.is_array() && together.size() <= kMostMechanisms &&
+                       std::ranges::all_of(together, [known](const Json& place) {
+                         return place.is_number_unsigned() && place.get<std::uint64_t>() < known;
+                       });
+    if (!valid || (!all.empty() && all.front().size() != together.size())) {
+      return wrong("variants", "lists of equal length of numbers below that of mechanisms");
+    }
+    all.push_back(together.get<std::vector<std::size_t>>());
+  }
+  if (all.empty()) return wrong("variants", "one list or more");
+  return all;
+}
+
+Result<Exposure> exposure_of(const Json& json) {
+  Exposure exposure;
+  SOTTO_TRY(const Json* const every, field(json, "every_round"));
+  if (!every->is_boolean()) return wrong("every_round", "true or false");
+  exposure.every_round = every->get<bool>();
+  SOTTO_TRY(const std::string shuffle, text_field(json, "shuffle"));
+  bool known = false;
+  for (const ShuffleMode mode :
+       {ShuffleMode::kNone, ShuffleMode::kShuffler, ShuffleMode::kLatency}) {
+    if (shuffle != name_of(mode)) continue;
+    exposure.shuffle = mode;
+    known = true;
+  }
+  if (!known) return wrong("shuffle", "none, shuffler or latency");
+  SOTTO_TRY(exposure.split, count(json, "split", kMostElements));
+  SOTTO_TRY(exposure.sampling, number(json, "sampling", 0.0, 1.0));
+  SOTTO_TRY(exposure.delta, number(json, "delta", 0.0, 1.0));
+  SOTTO_TRY(const Json* const audit, field(json, "audit"));
   if (!audit->is_null()) {
     constexpr double kAny = std::numeric_limits<double>::max();
     SOTTO_TRY(exposure.audited_epsilon, number(*audit, "epsilon", 0.0, kAny));
@@ -150,16 +182,41 @@ Result<std::string> text_field(const Json& object, const std::string& key) {
   return value->get<std::string>();
 }
 
-Result<CertificateContent> certificate_content(const nlohmann::json& body) {
-  CertificateContent content;
-  SOTTO_TRY(const Json* const mechanism, field(body, "mechanism"));
-  SOTTO_TRY(content.mechanism, text_field(*mechanism, "name"));
-  SOTTO_TRY(content.parameters, parameters_of(*mechanism));
-  SOTTO_TRY(content.domain, domain_of(*mechanism));
-  SOTTO_TRY(content.exposure, exposure_of(body));
-  const std::uint64_t weights = content.domain.layout->size();
-  if (weights > 0 && content.exposure.rounds > kMostReleases / weights) {
-    return wrong("rounds", "at most 2^44 divided by the number of weights");
+Result<CertificateParts> certificate_content(const nlohmann::json& body) {
+  CertificateParts parts;
+  CertificateContent& content = parts.content;
+  SOTTO_TRY(const Json* const mechanisms, array(body, "mechanisms", kMostMechanisms));
+  for (const Json& mechanism : *mechanisms) {
+    MechanismSpec spec;
+    SOTTO_TRY(spec.name, text_field(mechanism, "name"));
+    SOTTO_TRY(spec.parameters, parameters_of(mechanism));
+    SOTTO_TRY(spec.domain, domain_of(mechanism));
+    content.mechanisms.push_back(std::move(spec));
+  }
+  SOTTO_TRY(const Json* const exposure, field(body, "exposure"));
+  SOTTO_TRY(content.exposure, exposure_of(*exposure));
+  SOTTO_TRY(const Json* const turns, array(*exposure, "turns", kMostTurns));
+  std::uint64_t releases = 0, places = 0;
+  for (const Json& json : *turns) {
+    SOTTO_TRY(Turn turn, turn_of(json));
+    SOTTO_TRY(auto variants, variants_of(json, content.mechanisms.size()));
+    std::uint64_t weights = 0;
+    for (const std::vector<std::size_t>& together : variants) {
+      std::uint64_t sum = 0;
+      for (const std::size_t place : together)
+        sum += content.mechanisms[place].domain.layout->size();
+      weights = std::max(weights, sum);
+      places += together.size();
+      if (sum > kMostElements) return wrong("variants", "of at most 2^40 weights together");
+    }
+    if (places > kMostPlaces) return wrong("variants", "of at most 100,000 reports in all");
+    if (weights > 0 && turn.rounds > kMostReleases / weights) {
+      return wrong("rounds", "at most 2^44 divided by the number of weights");
+    }
+    releases += weights * turn.rounds;
+    if (releases > kMostReleases) return wrong("turns", "of at most 2^44 weights in all rounds");
+    content.exposure.turns.push_back(std::move(turn));
+    parts.variants.push_back(std::move(variants));
   }
   SOTTO_TRY(const Json* const ledger, field(body, "ledger"));
   if (!ledger->is_null()) {
@@ -174,7 +231,7 @@ Result<CertificateContent> certificate_content(const nlohmann::json& body) {
   if (!recipe->is_null()) {
     SOTTO_TRY(content.recipe, text_field(body, "recipe"));
   }
-  return content;
+  return parts;
 }
 
 }  // namespace sotto

@@ -23,4 +23,13 @@ struct ChunkKind {
 /// shuffling the pieces again, tells an observer nothing more.
 std::vector<ChunkKind> chunk_kinds(const Mechanism& mechanism, std::uint64_t split);
 
+/// What holds for each of these mechanisms, whichever one was used.
+std::vector<ChunkKind> chunk_kinds(const std::vector<const Mechanism*>& any, std::uint64_t split);
+
+/// What holds for laws of either background.
+Background weaker(const Background& a, const Background& b);
+
+/// Adds chunks; those of an equal background are counted together.
+void add(std::vector<ChunkKind>& kinds, const Background& background, std::uint64_t count);
+
 }  // namespace sotto

@@ -2,6 +2,9 @@
 // both compose: sequentially (the sum, delta 0 for pure mechanisms) and optimally (less, at a
 // delta). A shuffler lowers what the server learns; it is never taken to make things worse, since
 // the server could as well have been given the reports with their names.
+//
+// A training may have several turns: rounds that differ in what is sent. A claim about one round is
+// that of the worst turn; one about the training adds up or composes all of them.
 #include "sotto/claims.h"
 
 #include <algorithm>
@@ -9,11 +12,11 @@
 #include <cstdio>
 #include <limits>
 
-#include "account/coupling.h"
+#include "account/releases.h"
+#include "account/sampled_claim.h"
 #include "account/shuffled_claim.h"
 #include "base/exact.h"
 #include "base/text.h"
-#include "sotto/account.h"
 
 namespace sotto {
 namespace {
@@ -23,6 +26,7 @@ constexpr const char* kNoAssumption = "-";
 constexpr const char* kRound = "client, one round";
 constexpr const char* kTraining = "client, whole training";
 constexpr const char* kShuffled = ", after the shuffler";
+constexpr const char* kDelayed = ", if delays mixed perfectly";
 
 std::string counted(std::uint64_t count, const char* what) {
   return with_commas(count) + ' ' + what + (count == 1 ? "" : "s");
@@ -37,126 +41,226 @@ std::string two_digits_up(double value) {
 
 class ClaimTable {
  public:
-  ClaimTable(const Mechanism& mechanism, const Exposure& exposure)
-      : mechanism_(mechanism), exposure_(exposure), guarantee_(mechanism.guarantee()) {
-    const std::string id(mechanism.id());
-    name_ = id.substr(0, id.rfind(".v"));
+  explicit ClaimTable(const Exposure& exposure) : exposure_(exposure) {
+    for (const Turn& turn : exposure.turns) {
+      costs_.push_back(cost_of(turn));
+      add(all_, costs_.back().kinds, turn.rounds);
+    }
+    for (const auto& mechanism : exposure.mechanisms()) {
+      used_.push_back({std::string(mechanism->id()), mechanism->guarantee(), mechanism->outputs()});
+      used_.back().name.erase(used_.back().name.rfind(".v"));
+    }
   }
 
   std::vector<Claim> make() {
-    if (by_weight()) {
-      add({"one weight, one round", guarantee_.unit_epsilon, guarantee_.delta, guarantee_.statement,
-           "about one of the " + with_commas(mechanism_.outputs()) +
-               " weights alone, which is not what a client sends",
-           kOurs});
-    }
-    const Claim round = local(kRound, 1);
-    const Claim training = local(kTraining, exposure_.rounds);
+    one_weight();
+    const Claim round = local(kRound);
+    const Claim training = local(kTraining);
     published();
-    if (exposure_.shuffle == ShuffleMode::kShuffler) {
-      shuffled(round, released_rounds() > 0, shuffled_round);
-      shuffled(training, released_rounds() > 0 && exposure_.rounds > 0, shuffled_training);
+    if (exposure_.shuffle != ShuffleMode::kShuffler && exposure_.sampling < 1.0) {
+      for (Claim& claim : sampled_claims(exposure_, round)) claims_.push_back(std::move(claim));
+    }
+    if (exposure_.shuffle != ShuffleMode::kNone) {
+      const auto batches = exposure_.batches();
+      const bool released =
+          std::ranges::any_of(batches, [](const auto& batch) { return batch.second > 0; });
+      shuffled(round, released, shuffled_round);
+      shuffled(training, released && exposure_.rounds() > 0, shuffled_training);
     }
     audited();
     return std::move(claims_);
   }
 
  private:
-  bool by_weight() const { return guarantee_.unit == "weight"; }
-  bool pure() const { return guarantee_.delta == 0.0 && guarantee_.gaussian_ratio == 0.0; }
-  void add(Claim claim) { claims_.push_back(std::move(claim)); }
+  struct Used {
+    std::string name;
+    Guarantee guarantee;
+    std::uint64_t outputs = 0;
+    bool by_weight() const { return guarantee.unit == "weight"; }
+  };
 
-  std::uint64_t released_rounds() const {
-    std::uint64_t sum = 0;
-    for (const auto& [size, rounds] : exposure_.batches) sum += rounds;
-    return sum;
+  /// The one mechanism of a training that has no other but its variants.
+  const Used* single() const {
+    return costs_.size() == 1 && costs_[0].reports == 1 ? &used_.front() : nullptr;
+  }
+  std::uint64_t weights() const {
+    std::uint64_t most = 0;
+    for (const RoundCost& cost : costs_) most = std::max(most, cost.weights);
+    return most;
+  }
+
+  void one_weight() {
+    const Used* worst = nullptr;
+    for (const Used& used : used_) {
+      if (!used.by_weight()) continue;
+      if (!worst || used.guarantee.unit_epsilon > worst->guarantee.unit_epsilon) worst = &used;
+    }
+    if (worst == nullptr) return;
+    claims_.push_back({"one weight, one round", worst->guarantee.unit_epsilon,
+                       worst->guarantee.delta, worst->guarantee.statement,
+                       "about one of the " + with_commas(weights()) +
+                           " weights alone, which is not what a client sends",
+                       kOurs});
   }
 
   /// "20,490 weights and 10 rounds"
-  std::string what_composes(std::uint64_t reports, bool one_round) const {
-    std::string text = by_weight() ? counted(mechanism_.outputs(), "weight") : "";
-    if (!one_round) text += (text.empty() ? "" : " and ") + counted(reports, "round");
+  std::string what_composes(bool one_round) const {
+    if (costs_.size() > 1) {
+      return one_round ? "all that is sent in the round that costs most"
+                       : with_commas(costs_.size()) + " kinds of rounds, " +
+                             counted(exposure_.rounds(), "round") + " in all";
+    }
+    std::string text = weights() > 0 ? counted(weights(), "weight") : "";
+    if (costs_[0].reports > 1) {
+      text += (text.empty() ? "" : " of ") + counted(costs_[0].reports, "report");
+    }
+    if (!one_round) text += (text.empty() ? "" : " and ") + counted(exposure_.rounds(), "round");
     return text;
   }
 
-  /// Both ways to compose so many reports; returns the one with the smaller epsilon.
-  Claim local(const std::string& scope, std::uint64_t reports) {
+  /// Both ways to compose; returns the one with the smaller epsilon.
+  Claim local(const std::string& scope) {
     const bool one_round = scope == kRound;
+    const std::uint64_t rounds = one_round ? 1 : exposure_.rounds();
     const std::string assumption =
         one_round || exposure_.every_round
             ? kNoAssumption
-            : "for a client that takes part in " + counted(reports, "round") + ", the most of any";
+            : "for a client that takes part in " + counted(rounds, "round") + ", the most of any";
     Claim sum{scope, 0.0, 0.0, "", assumption, kOurs};
-    if (reports > 0) {
-      const auto times = static_cast<double>(reports);
-      sum.epsilon = exact::multiply_up(guarantee_.epsilon, times);
-      sum.delta = std::min(1.0, exact::multiply_up(guarantee_.delta, times));
+    for (std::size_t i = 0; i < costs_.size(); ++i) {
+      const auto times = static_cast<double>(exposure_.turns[i].rounds);
+      if (one_round) {
+        sum.epsilon = std::max(sum.epsilon, costs_[i].epsilon);
+        sum.delta = std::max(sum.delta, costs_[i].delta);
+      } else if (times > 0.0) {
+        sum.epsilon = exact::add_up(sum.epsilon, exact::multiply_up(costs_[i].epsilon, times));
+        sum.delta = exact::add_up(sum.delta, exact::multiply_up(costs_[i].delta, times));
+      }
     }
-    sum.theorem = reports == 0                ? "no report was sent"
-                  : one_round && !by_weight() ? guarantee_.statement
-                                              : "sum over " + what_composes(reports, one_round) +
-                                                    " (sequential composition)";
-    add(sum);
-    std::optional<Claim> optimal = composed(sum, reports);
+    sum.delta = std::min(1.0, sum.delta);
+    const Used* const only = single();
+    sum.theorem = rounds == 0 || costs_.empty() ? "no report was sent"
+                  : one_round && only && !only->by_weight()
+                      ? only->guarantee.statement
+                      : "sum over " + what_composes(one_round) + " (sequential composition)";
+    claims_.push_back(sum);
+    const std::optional<Claim> optimal = one_round ? worst_round(sum) : composed(sum, all_);
     if (!optimal) return sum;
-    add(*optimal);
+    claims_.push_back(*optimal);
     return optimal->epsilon < sum.epsilon ? *optimal : sum;
   }
 
   /// The composition at exposure.delta, unless the sum is at least as good in both numbers.
-  std::optional<Claim> composed(const Claim& sum, std::uint64_t reports) const {
-    if (reports == 0 || !std::isfinite(guarantee_.epsilon)) return std::nullopt;
+  std::optional<Claim> composed(const Claim& sum, const std::vector<ReleaseKind>& kinds) const {
+    if (!composes(kinds)) return std::nullopt;
     Claim claim = sum;
     claim.delta = exposure_.delta;
-    const std::uint64_t units = by_weight() ? guarantee_.units : 1;
-    // One release composes with nothing; only Gaussian noise has another epsilon at another delta.
-    if (units * reports < 2 && guarantee_.gaussian_ratio == 0.0) return std::nullopt;
-    if (pure()) {
-      const double unit = by_weight() ? guarantee_.unit_epsilon : guarantee_.epsilon;
-      claim.epsilon = optimal_epsilon(unit, units * reports, exposure_.delta);
-      claim.theorem = "optimal composition of " + with_commas(units * reports) +
-                      " releases of epsilon " + short_number(unit) +
-                      " (Kairouz, Oh, Viswanath 2015)";
+    claim.epsilon = composed_epsilon(kinds, exposure_.delta);
+    const std::string count = with_commas(count_of(kinds));
+    if (kinds.size() > 1) {
+      claim.theorem = "composition of " + count + " releases of " + counted(kinds.size(), "kind") +
+                      " by the law of their summed privacy loss";
+    } else if (kinds[0].pure()) {
+      claim.theorem = "optimal composition of " + count + " releases of epsilon " +
+                      short_number(kinds[0].epsilon) + " (Kairouz, Oh, Viswanath 2015)";
     } else {
-      const PrivacyLoss loss = loss_of(mechanism_).times(reports);
-      // A delta that stands for arithmetic alone is inside the loss; Gaussian noise has both.
-      const double coupling =
-          guarantee_.gaussian_ratio > 0.0
-              ? exact::multiply_up(mechanism_.background(0, mechanism_.outputs()).coupling,
-                                   static_cast<double>(reports))
-              : 0.0;
-      claim.epsilon = coupled_epsilon([&](double delta) { return loss.epsilon(delta); },
-                                      exposure_.delta, coupling)
-                          .value_or(std::numeric_limits<double>::infinity());
-      claim.theorem = "composition of " + counted(reports, "report") + " by their privacy loss";
+      claim.theorem =
+          "composition of " + counted(kinds[0].count, "report") + " by their privacy loss";
     }
     if (!std::isfinite(claim.epsilon)) return std::nullopt;  // delta is below what reports cost
     if (claim.epsilon >= sum.epsilon && claim.delta >= sum.delta) return std::nullopt;
     return claim;
   }
 
-  /// What the authors claim, in scopes of its own: never taken for ours.
-  void published() {
-    const auto info = find_mechanism(name_);
-    const std::string source = info ? std::string((*info)->reference) : "its authors";
-    if (guarantee_.claimed_epsilon < guarantee_.unit_epsilon) {
-      add({"as published, one " + guarantee_.unit, guarantee_.claimed_epsilon, guarantee_.delta,
-           "the claim of the authors of " + name_,
-           "it does not hold: the exact value is " + short_number(guarantee_.unit_epsilon),
-           source});
+  /// The composition of the round that costs most at exposure.delta.
+  std::optional<Claim> worst_round(const Claim& sum) const {
+    std::optional<Claim> worst;
+    for (const RoundCost& cost : costs_) {
+      Claim own = sum;
+      own.epsilon = cost.epsilon;
+      own.delta = cost.delta;
+      std::optional<Claim> better = composed(own, cost.kinds);
+      // A turn that gains nothing keeps its sum; beyond delta, nothing is said of any.
+      if (!better && cost.delta <= exposure_.delta) better = own;
+      if (!better || !std::isfinite(better->epsilon)) return std::nullopt;
+      if (!worst || better->epsilon > worst->epsilon) worst = better;
     }
-    if (info && !(*info)->published_client_claim.empty()) {
-      add({"as published, client", guarantee_.claimed_epsilon, guarantee_.delta,
-           "the claim of its authors; not proven at these sizes",
-           std::string((*info)->published_client_claim), source});
+    if (!worst) return std::nullopt;
+    worst->delta = exposure_.delta;
+    if (worst->epsilon >= sum.epsilon && worst->delta >= sum.delta) return std::nullopt;
+    return worst;
+  }
+
+  /// What the authors claim, in scopes of its own: never taken for ours. Of each mechanism once,
+  /// with the largest numbers of its uses.
+  void published() {
+    std::vector<std::string> told;
+    for (const Used& used : used_) {
+      if (std::ranges::find(told, used.name) != told.end()) continue;
+      told.push_back(used.name);
+      const Used* broken = nullptr;
+      double claimed = 0.0;
+      for (const Used& other : used_) {
+        if (other.name != used.name) continue;
+        const Guarantee& guarantee = other.guarantee;
+        claimed = std::max(claimed, guarantee.claimed_epsilon);
+        if (guarantee.claimed_epsilon < guarantee.unit_epsilon &&
+            (!broken || guarantee.unit_epsilon > broken->guarantee.unit_epsilon)) {
+          broken = &other;
+        }
+      }
+      const auto info = find_mechanism(used.name);
+      const std::string source = info ? std::string((*info)->reference) : "its authors";
+      if (broken != nullptr) {
+        const Guarantee& guarantee = broken->guarantee;
+        claims_.push_back(
+            {"as published, one " + guarantee.unit, guarantee.claimed_epsilon, guarantee.delta,
+             "the claim of the authors of " + used.name,
+             "it does not hold: the exact value is " + short_number(guarantee.unit_epsilon),
+             source});
+      }
+      if (!info || (*info)->published_client_claim.empty()) continue;
+      const std::string why((*info)->published_client_claim);
+      if (used.guarantee.alpha > 0.0) {
+        condensed(why, source);
+      } else {
+        claims_.push_back({"as published, client", claimed, used.guarantee.delta,
+                           "the claim of its authors; not proven at these sizes", why, source});
+      }
     }
   }
 
+  /// Condensed local privacy counts its own parameter alpha, which adds up over weights and rounds.
+  void condensed(const std::string& why, const std::string& source) {
+    const double sampling = exposure_.sampling;
+    double alpha = 0.0;
+    for (std::size_t i = 0; i < costs_.size(); ++i) {
+      const Turn& turn = exposure_.turns[i];
+      const auto rounds = static_cast<double>(sampling < 1.0 ? all_rounds(turn) : turn.rounds);
+      alpha = exact::add_up(alpha, exact::multiply_up(costs_[i].alpha, rounds));
+    }
+    alpha = exact::multiply_up(alpha, sampling);
+    std::string theorem = "alpha-CLDP with alpha = " + short_number(alpha) +
+                          " in all: the sum of alpha over weights and rounds";
+    std::string assumption = why;
+    if (sampling < 1.0) {
+      theorem += ", times k/N = " + short_number(sampling);
+      assumption +=
+          "; that sampling multiplies it by k/N holds for small epsilons alone: in general it "
+          "makes ln(1 + (e^epsilon - 1) k/N) of epsilon";
+    }
+    claims_.push_back({"as published, client", alpha, 0.0, theorem, assumption, source});
+  }
+
   std::string shuffler_assumption(double coupling) const {
-    std::string text =
-        "a shuffler that keeps order and senders secret and does not work with the server; every "
-        "batch that reaches the server has the reports of " +
-        sizes() + "; the server may know the data of all other clients";
+    std::string text = delayed()
+                           ? "an anonymous channel that hides who sent what and mixes all chunks "
+                             "of a round; random delays alone are none: they hide nothing from a "
+                             "server that sees connections; every batch"
+                           : "a shuffler that keeps order and senders secret and does not work "
+                             "with the server; every batch that reaches the server";
+    text +=
+        " has the reports of " + sizes() + "; the server may know the data of all other clients";
     if (exposure_.sampling < 1.0) {
       text += "; nobody sees who was picked (probability " + short_number(exposure_.sampling) + ')';
     }
@@ -169,38 +273,43 @@ class ClaimTable {
     return text;
   }
 
+  bool delayed() const { return exposure_.shuffle == ShuffleMode::kLatency; }
+
   /// "100 clients" or "80 to 100 clients"
   std::string sizes() const {
-    const std::uint64_t least = exposure_.batches.begin()->first;
-    const std::uint64_t most = exposure_.batches.rbegin()->first;
+    const auto batches = exposure_.batches();
+    const std::uint64_t least = batches.begin()->first;
+    const std::uint64_t most = batches.rbegin()->first;
     if (least == most) return counted(most, "client");
     return with_commas(least) + " to " + counted(most, "client");
   }
 
   std::string split_words() const {
     const std::uint64_t split = exposure_.split;
-    if (!by_weight() || split == 0 || split >= mechanism_.outputs()) return "whole reports";
+    const bool cut = std::ranges::any_of(
+        used_, [split](const Used& used) { return used.by_weight() && split < used.outputs; });
+    if (split == 0 || !cut) return "whole reports";
     return split == 1 ? "single weights" : "chunks of " + with_commas(split) + " weights";
   }
 
-  void shuffled(const Claim& local, bool released,
-                ShuffledEpsilon (*amplify)(const Mechanism&, const Exposure&)) {
+  void shuffled(const Claim& local, bool released, ShuffledEpsilon (*amplify)(const Exposure&)) {
     Claim claim = local;
-    claim.scope += kShuffled;
+    claim.scope += delayed() ? kDelayed : kShuffled;
     if (!released) {
       claim.epsilon = 0.0;
       claim.delta = 0.0;
-      claim.theorem = "the shuffler released nothing";
-      claim.assumption = "a shuffler that does not work with the server";
-      add(std::move(claim));
+      claim.theorem = delayed() ? "nothing was released" : "the shuffler released nothing";
+      claim.assumption =
+          delayed() ? kNoAssumption : "a shuffler that does not work with the server";
+      claims_.push_back(std::move(claim));
       return;
     }
     if (!std::isfinite(local.epsilon)) {
       claim.theorem = "shuffling hides nothing that no mechanism hides";
-      add(std::move(claim));
+      claims_.push_back(std::move(claim));
       return;
     }
-    const ShuffledEpsilon answer = amplify(mechanism_, exposure_);
+    const ShuffledEpsilon answer = amplify(exposure_);
     // A gain of less than a part in a thousand is not worth an assumption.
     if (answer.epsilon && *answer.epsilon < 0.999 * local.epsilon) {
       claim.epsilon = *answer.epsilon;
@@ -212,10 +321,11 @@ class ClaimTable {
       if (local.assumption != kNoAssumption)
         claim.assumption = local.assumption + "; " + claim.assumption;
     } else {
-      claim.theorem = "no gain from the shuffler: " +
-                      (answer.epsilon ? "batches of " + sizes() + " are too small" : answer.reason);
+      claim.theorem =
+          (delayed() ? "no gain even from perfect mixing: " : "no gain from the shuffler: ") +
+          (answer.epsilon ? "batches of " + sizes() + " are too small" : answer.reason);
     }
-    add(std::move(claim));
+    claims_.push_back(std::move(claim));
   }
 
   void audited() {
@@ -227,25 +337,24 @@ class ClaimTable {
     }
     const double found = *exposure_.audited_epsilon;
     const std::string confidence = short_number(100.0 * exposure_.audit_confidence) + " %";
-    add({"audited, whole training", found, 0.0, "lower bound with confidence " + confidence,
+    claims_.push_back(
+        {"audited, whole training", found, 0.0, "lower bound with confidence " + confidence,
          found > proven ? "VIOLATED: the attack found more than the proven epsilon " +
                               short_number(proven) + ", so the proof or the program is wrong"
                         : "what an attack on this training found; others may find more",
          kOurs});
   }
 
-  const Mechanism& mechanism_;
   const Exposure& exposure_;
-  Guarantee guarantee_;
-  std::string name_;
+  std::vector<RoundCost> costs_;  // one for each turn
+  std::vector<ReleaseKind> all_;  // of the whole training
+  std::vector<Used> used_;
   std::vector<Claim> claims_;
 };
 
 }  // namespace
 
-std::vector<Claim> claims_of(const Mechanism& mechanism, const Exposure& exposure) {
-  return ClaimTable(mechanism, exposure).make();
-}
+std::vector<Claim> claims_of(const Exposure& exposure) { return ClaimTable(exposure).make(); }
 
 bool promises_client(std::string_view scope) {
   return scope == kTraining || scope == std::string(kTraining) + kShuffled;

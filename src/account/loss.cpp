@@ -205,6 +205,39 @@ PrivacyLoss PrivacyLoss::sampled(double rate) const {
   return result;
 }
 
+// Poisson sampling, neighbours with and without a record (Zhu, Dong, Wang 2022, Theorem 11): the
+// pair is (g P + (1 - g) Q, Q), and in the other direction the same pair reversed. An output that
+// only Q has tells, with loss ln(1 - g), that the record was not drawn; one that only P has gives
+// it away.
+PrivacyLoss PrivacyLoss::poisson(double rate) const {
+  if (rate >= 1.0 || forward_.step == 0.0) return *this;
+  const Side& side = forward_;
+  const auto loss_at = [&](std::size_t i) {
+    return (static_cast<double>(side.first) + static_cast<double>(i)) * side.step;
+  };
+  const auto mixed = [rate](double loss) {
+    return loss > 30.0 ? loss + std::log(rate + (1.0 - rate) * std::exp(-loss))
+                       : std::log1p(rate * std::expm1(loss));
+  };
+  const double reach =
+      std::max(-std::log1p(-rate), std::abs(mixed(loss_at(side.chances.size())))) + side.step;
+  LossBuilder forward(side.step * rate, reach), backward(side.step * rate, reach);
+  double only_without = 1.0;
+  for (std::size_t i = 0; i < side.chances.size(); ++i) {
+    const double loss = loss_at(i), with = side.chances[i], without = with * std::exp(-loss);
+    forward.add(mixed(loss), rate * with + (1.0 - rate) * without);
+    backward.add(-mixed(loss), without);
+    only_without -= without;
+  }
+  // A difference of rounded numbers: what it may be too small by is added.
+  only_without = std::max(0.0, only_without) + side.slack + kFunction;
+  forward.add(std::log1p(-rate), (1.0 - rate) * only_without);
+  backward.add(-std::log1p(-rate), only_without);
+  forward.add_infinite(rate * side.infinite);
+  return LossBuilder::directed(std::move(forward).finish(side.slack + kFunction),
+                               std::move(backward).finish(side.slack + kFunction));
+}
+
 double PrivacyLoss::delta_of(const Side& side, double epsilon) {
   double sum = 0.0;
   const auto size = static_cast<std::int64_t>(side.chances.size());

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "account/chunks.h"
 #include "account/coupling.h"
+#include "account/releases.h"
 #include "base/exact.h"
 #include "base/text.h"
 #include "sotto/account.h"
@@ -23,13 +25,14 @@ struct Batches {
 /// Beyond it, a batch would need more clients than there are people for anyone to hide in it.
 constexpr double kHopeless = 100.0;
 constexpr std::size_t kMostSizes = 8;
+constexpr std::size_t kMostKinds = 8;
 
-/// The smallest batches that a client of `rounds` rounds can have been in. More than kMostSizes
-/// sizes are joined, and those that are joined count as the smallest of them.
-std::vector<Batches> smallest_batches(const Exposure& exposure, std::uint64_t rounds) {
+/// The smallest batches of a turn that a client of `rounds` rounds can have been in. More than
+/// kMostSizes sizes are joined, and those that are joined count as the smallest of them.
+std::vector<Batches> smallest_batches(const Turn& turn, std::uint64_t rounds) {
   std::vector<Batches> taken;
   std::uint64_t left = rounds;
-  for (const auto& [size, count] : exposure.batches) {
+  for (const auto& [size, count] : turn.batches) {
     const std::uint64_t these = std::min(left, count);
     if (these > 0) taken.push_back({size, these});
     left -= these;
@@ -46,47 +49,89 @@ std::vector<Batches> smallest_batches(const Exposure& exposure, std::uint64_t ro
   return joined;
 }
 
-std::uint64_t total_rounds(const Exposure& exposure) {
-  std::uint64_t sum = 0;
-  for (const auto& [size, count] : exposure.batches) sum += count;
-  return sum;
+/// A turn's chunks, and how often they went through which batches.
+struct Shown {
+  std::vector<ChunkKind> kinds;
+  std::vector<Batches> batches;
+};
+
+/// More kinds than kMostKinds are joined with their neighbours by epsilon, to the safe side.
+void join(std::vector<ChunkKind>& kinds) {
+  std::ranges::sort(kinds, {}, [](const ChunkKind& kind) { return kind.background.epsilon; });
+  const auto gap = [&](std::size_t i) {
+    return static_cast<double>(kinds[i].count) *
+           (kinds[i + 1].background.epsilon - kinds[i].background.epsilon);
+  };
+  while (kinds.size() > kMostKinds) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i + 1 < kinds.size(); ++i) {
+      if (gap(i) < gap(best)) best = i;
+    }
+    ChunkKind& upper = kinds[best + 1];
+    upper.background = weaker(kinds[best].background, upper.background);
+    upper.count += kinds[best].count;
+    kinds.erase(kinds.begin() + static_cast<std::ptrdiff_t>(best));
+  }
 }
 
-PrivacyLoss loss_of_batches(const std::vector<ChunkKind>& kinds,
-                            const std::vector<Batches>& batches, double sampling) {
-  PrivacyLoss all;
-  for (const Batches& batch : batches) {
-    // A client that is not picked is missing from all chunks of the round at once.
-    PrivacyLoss round;
-    for (const ChunkKind& kind : kinds) {
-      const PrivacyLoss chunk = PrivacyLoss::shuffled(kind.background, batch.size);
-      const std::uint64_t times = sampling < 1.0 ? 1 : batch.rounds;
-      round = round.with(chunk.times(kind.count * times));
-    }
-    all = all.with(sampling < 1.0 ? round.sampled(sampling).times(batch.rounds) : round);
+PrivacyLoss loss_of_round(const std::vector<ChunkKind>& kinds, std::uint64_t clients) {
+  PrivacyLoss round;
+  for (const ChunkKind& kind : kinds) {
+    round = round.with(PrivacyLoss::shuffled(kind.background, clients).times(kind.count));
   }
-  return all;
+  return round;
+}
+
+PrivacyLoss loss_of_batches(const std::vector<Shown>& all, double sampling) {
+  PrivacyLoss loss;
+  if (sampling < 1.0) {
+    // A client that is not picked is missing from all chunks of the round at once.
+    for (const Shown& shown : all) {
+      for (const Batches& batch : shown.batches) {
+        const PrivacyLoss round = loss_of_round(shown.kinds, batch.size);
+        loss = loss.with(round.sampled(sampling).times(batch.rounds));
+      }
+    }
+    return loss;
+  }
+  // Turns that have chunks and sizes in common share their losses.
+  std::map<std::uint64_t, std::vector<ChunkKind>> by_size;
+  for (const Shown& shown : all) {
+    for (const Batches& batch : shown.batches) {
+      for (const ChunkKind& kind : shown.kinds) {
+        add(by_size[batch.size], kind.background, kind.count * batch.rounds);
+      }
+    }
+  }
+  for (auto& [size, kinds] : by_size) {
+    join(kinds);
+    loss = loss.with(loss_of_round(kinds, size));
+  }
+  return loss;
 }
 
 /// The chance that any report of the batches left its exact law.
-double coupling_of(const std::vector<ChunkKind>& kinds, const std::vector<Batches>& batches) {
+double coupling_of(const std::vector<Shown>& all) {
   double sum = 0.0;
-  for (const ChunkKind& kind : kinds) {
-    for (const Batches& batch : batches) {
-      const double reports =
-          exact::multiply_up(static_cast<double>(batch.size), static_cast<double>(batch.rounds));
-      const double chunks = exact::multiply_up(reports, static_cast<double>(kind.count));
-      sum = exact::add_up(sum, exact::multiply_up(chunks, kind.background.coupling));
+  for (const Shown& shown : all) {
+    for (const ChunkKind& kind : shown.kinds) {
+      for (const Batches& batch : shown.batches) {
+        const double reports =
+            exact::multiply_up(static_cast<double>(batch.size), static_cast<double>(batch.rounds));
+        const double chunks = exact::multiply_up(reports, static_cast<double>(kind.count));
+        sum = exact::add_up(sum, exact::multiply_up(chunks, kind.background.coupling));
+      }
     }
   }
   return sum;
 }
 
-ShuffledEpsilon epsilon_at(const PrivacyLoss& loss, double delta, double coupling) {
+ShuffledEpsilon epsilon_at(const std::vector<Shown>& all, double delta, double sampling) {
   ShuffledEpsilon answer;
-  answer.coupling = coupling;
+  const PrivacyLoss loss = loss_of_batches(all, sampling);
+  answer.coupling = coupling_of(all);
   answer.epsilon =
-      coupled_epsilon([&](double part) { return loss.epsilon(part); }, delta, coupling);
+      coupled_epsilon([&](double part) { return loss.epsilon(part); }, delta, answer.coupling);
   if (!answer.epsilon) {
     answer.reason = "the sampler's arithmetic alone would cost more than delta " +
                     short_number(delta) + " in these batches";
@@ -94,47 +139,86 @@ ShuffledEpsilon epsilon_at(const PrivacyLoss& loss, double delta, double couplin
   return answer;
 }
 
-ShuffledEpsilon shuffled(const Mechanism& mechanism, const Exposure& exposure,
-                         const std::vector<Batches>& batches, double sampling) {
-  const Guarantee guarantee = mechanism.guarantee();
-  const std::vector<ChunkKind> kinds = chunk_kinds(mechanism, exposure.split);
+/// Why the chunks of one place in a turn cannot be hidden; empty where they can.
+std::string obstacle(const std::vector<const Mechanism*>& any,
+                     const std::vector<ChunkKind>& kinds) {
   // A delta is either that of the sampler's arithmetic, which the coupling accounts for, or one of
   // the exact law, for which nothing is known here.
   const bool only_arithmetic = std::ranges::all_of(
       kinds, [](const ChunkKind& kind) { return kind.background.coupling > 0.0; });
-  if (guarantee.gaussian_ratio > 0.0 || (guarantee.delta > 0.0 && !only_arithmetic)) {
-    return {std::nullopt, "no amplification is proven for a mechanism with a delta of its own",
-            0.0};
+  for (const Mechanism* const mechanism : any) {
+    const Guarantee guarantee = mechanism->guarantee();
+    if (guarantee.gaussian_ratio > 0.0 || (guarantee.delta > 0.0 && !only_arithmetic)) {
+      return "no amplification is proven for a mechanism with a delta of its own";
+    }
   }
   for (const ChunkKind& kind : kinds) {
     if (!(kind.background.epsilon <= kHopeless)) {
-      return {std::nullopt,
-              "what travels together has epsilon " + short_number(kind.background.epsilon) +
-                  ", too much to hide in any batch",
-              0.0};
+      return "what travels together has epsilon " + short_number(kind.background.epsilon) +
+             ", too much to hide in any batch";
     }
   }
-  const PrivacyLoss loss = loss_of_batches(kinds, batches, sampling);
-  return epsilon_at(loss, exposure.delta, coupling_of(kinds, batches));
+  return "";
+}
+
+/// The chunks of every turn; an obstacle to any of them ends in `reason`.
+std::vector<Shown> shown_by(const Exposure& exposure, std::string& reason) {
+  std::vector<Shown> all;
+  for (const Turn& turn : exposure.turns) {
+    Shown shown;
+    const std::size_t places = turn.variants.empty() ? 0 : turn.variants.front().size();
+    for (std::size_t place = 0; place < places; ++place) {
+      const std::vector<const Mechanism*> any = alternatives(turn, place);
+      const std::vector<ChunkKind> kinds = chunk_kinds(any, exposure.split);
+      if (reason.empty()) reason = obstacle(any, kinds);
+      if (places == 1) {
+        shown.kinds = kinds;
+      } else {
+        for (const ChunkKind& kind : kinds) add(shown.kinds, kind.background, kind.count);
+      }
+    }
+    if (reason.empty()) join(shown.kinds);
+    all.push_back(std::move(shown));
+  }
+  return all;
+}
+
+double value_of(const ShuffledEpsilon& answer) {
+  return answer.epsilon.value_or(std::numeric_limits<double>::infinity());
 }
 
 }  // namespace
 
-ShuffledEpsilon shuffled_round(const Mechanism& mechanism, const Exposure& exposure) {
-  return shuffled(mechanism, exposure, smallest_batches(exposure, 1), exposure.sampling);
+ShuffledEpsilon shuffled_round(const Exposure& exposure) {
+  ShuffledEpsilon worst;
+  std::vector<Shown> all = shown_by(exposure, worst.reason);
+  if (!worst.reason.empty()) return worst;
+  worst.epsilon = 0.0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].batches = smallest_batches(exposure.turns[i], 1);
+    ShuffledEpsilon one = epsilon_at({all[i]}, exposure.delta, exposure.sampling);
+    if (!one.epsilon) return one;
+    worst.epsilon = std::max(*worst.epsilon, *one.epsilon);
+    worst.coupling = std::max(worst.coupling, one.coupling);
+  }
+  return worst;
 }
 
-ShuffledEpsilon shuffled_training(const Mechanism& mechanism, const Exposure& exposure) {
-  ShuffledEpsilon best =
-      shuffled(mechanism, exposure, smallest_batches(exposure, exposure.rounds), 1.0);
+ShuffledEpsilon shuffled_training(const Exposure& exposure) {
+  ShuffledEpsilon best;
+  std::vector<Shown> all = shown_by(exposure, best.reason);
+  if (!best.reason.empty()) return best;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].batches = smallest_batches(exposure.turns[i], exposure.turns[i].rounds);
+  }
+  best = epsilon_at(all, exposure.delta, 1.0);
   if (exposure.sampling < 1.0) {
     // Whoever does not see who was picked cannot tell which rounds a client was in: all count.
-    ShuffledEpsilon hidden = shuffled(
-        mechanism, exposure, smallest_batches(exposure, total_rounds(exposure)), exposure.sampling);
-    const auto value = [](const ShuffledEpsilon& e) {
-      return e.epsilon.value_or(std::numeric_limits<double>::infinity());
-    };
-    if (value(hidden) < value(best)) best = std::move(hidden);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i].batches = smallest_batches(exposure.turns[i], all_rounds(exposure.turns[i]));
+    }
+    ShuffledEpsilon hidden = epsilon_at(all, exposure.delta, exposure.sampling);
+    if (value_of(hidden) < value_of(best)) best = std::move(hidden);
   }
   return best;
 }

@@ -18,8 +18,9 @@ struct ShuffledEpsilon {
   double coupling = 0.0;          // the part of delta that arithmetic costs
 };
 
-/// The epsilon at exposure.delta of one round, in the smallest batch, and of the whole training.
-ShuffledEpsilon shuffled_round(const Mechanism& mechanism, const Exposure& exposure);
-ShuffledEpsilon shuffled_training(const Mechanism& mechanism, const Exposure& exposure);
+/// The epsilon at exposure.delta of one round, the worst one, in the smallest batch, and of the
+/// whole training. The caller knows whether there is a shuffler.
+ShuffledEpsilon shuffled_round(const Exposure& exposure);
+ShuffledEpsilon shuffled_training(const Exposure& exposure);
 
 }  // namespace sotto

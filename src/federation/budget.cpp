@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/exact.h"
 #include "base/sha256.h"
 
 namespace sotto {
@@ -59,13 +60,32 @@ Limits limits_of(const Recipe& recipe, std::uint32_t client) {
   return limits;
 }
 
-Budget::Budget(std::shared_ptr<Ledger> ledger, const Recipe& recipe, const Mechanism& mechanism)
+RoundCost cost_of(std::span<const Part> parts) {
+  RoundCost all;
+  if (parts.size() == 1) {
+    const Mechanism& mechanism = *parts.front().mechanism;
+    return {std::string(mechanism.id()), Cost::of(mechanism.guarantee())};
+  }
+  all.cost = {0.0, 0.0, 0.0, 0};
+  std::string ids;
+  for (const Part& part : parts) {
+    const Cost cost = Cost::of(part.mechanism->guarantee());
+    all.cost.epsilon = exact::add_up(all.cost.epsilon, cost.epsilon);
+    all.cost.delta = std::min(1.0, exact::add_up(all.cost.delta, cost.delta));
+    // Every release counts as the costliest of them: what composes as more is safe.
+    all.cost.unit_epsilon = std::max(all.cost.unit_epsilon, cost.unit_epsilon);
+    all.cost.units += cost.units;
+    ids += std::string(part.mechanism->id()) + '\n';
+  }
+  all.mechanism_id = "parts.v1:" + sha256_hex(ids).substr(0, 16);
+  return all;
+}
+
+Budget::Budget(std::shared_ptr<Ledger> ledger, const Recipe& recipe)
     : ledger_(std::move(ledger)),
       recipe_(recipe),
       dataset_(dataset_name(recipe)),
-      task_(recipe.fingerprint()),
-      mechanism_id_(mechanism.id()),
-      cost_(Cost::of(mechanism.guarantee())) {}
+      task_(recipe.fingerprint()) {}
 
 Result<void> Budget::open_accounts(std::span<const std::uint32_t> clients) {
   std::vector<Ledger::AccountLimits> accounts;
@@ -88,23 +108,25 @@ Result<void> Budget::open_accounts(std::span<const std::uint32_t> clients) {
   return {};
 }
 
-Result<Budget::Admission> Budget::admit(RoundId round, std::span<const std::uint32_t> clients) {
+Result<Budget::Admission> Budget::admit(RoundId round, std::vector<ClientGroup>& groups) {
   Admission admission;
-  if (!keeps()) {
-    admission.clients.assign(clients.begin(), clients.end());
-    return admission;
+  if (!keeps()) return admission;
+  std::vector<std::uint32_t> clients;
+  std::vector<ChargeRequest> requests;
+  for (const ClientGroup& group : groups) {
+    const RoundCost round_cost = cost_of(group.parts);
+    for (const std::uint32_t client : group.clients) {
+      clients.push_back(client);
+      requests.push_back(
+          {client_name(client), dataset_, task_, round, round_cost.mechanism_id, round_cost.cost});
+    }
   }
   SOTTO_CHECK(open_accounts(clients));
-  std::vector<ChargeRequest> requests;
-  for (const std::uint32_t client : clients) {
-    requests.push_back({client_name(client), dataset_, task_, round, mechanism_id_, cost_});
-  }
   SOTTO_TRY(const auto answers, ledger_->charge_all(requests));
   charges_.clear();
   for (std::size_t i = 0; i < clients.size(); ++i) {
     const Result<Charge>& answer = answers[i];
     if (answer) {
-      admission.clients.push_back(clients[i]);
       admission.fresh += answer->report_hash.empty() ? 1 : 0;
       charges_[clients[i]] = answer->id;
       continue;
@@ -112,6 +134,12 @@ Result<Budget::Admission> Budget::admit(RoundId round, std::span<const std::uint
     if (answer.error().kind != ErrorKind::kRefused) return tl::unexpected(answer.error());
     if (admission.refused.empty()) admission.reason = answer.error().message;
     admission.refused.push_back(clients[i]);
+  }
+  std::ranges::sort(admission.refused);
+  for (ClientGroup& group : groups) {
+    std::erase_if(group.clients, [&](std::uint32_t client) {
+      return std::ranges::binary_search(admission.refused, client);
+    });
   }
   return admission;
 }

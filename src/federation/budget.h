@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sotto/federation.h"
 #include "sotto/ledger.h"
 #include "sotto/recipe.h"
 
@@ -29,21 +30,29 @@ struct ReportHash {
   std::string hash;  // SHA-256 over the client's envelopes, in hex
 };
 
+/// What a client pays for a round in which it sends a report for each part, and what the ledger
+/// calls it: the mechanism's id, or a digest of several.
+struct RoundCost {
+  std::string mechanism_id;
+  Cost cost;
+};
+RoundCost cost_of(std::span<const Part> parts);
+
 class Budget {
  public:
   Budget() = default;
-  Budget(std::shared_ptr<Ledger> ledger, const Recipe& recipe, const Mechanism& mechanism);
+  Budget(std::shared_ptr<Ledger> ledger, const Recipe& recipe);
 
   bool keeps() const { return ledger_ != nullptr; }
 
   struct Admission {
-    std::vector<std::uint32_t> clients;
-    std::vector<std::uint32_t> refused;
-    std::string reason;       // of the first refusal
-    std::uint64_t fresh = 0;  // charges that have no report yet
+    std::vector<std::uint32_t> refused;  // ascending
+    std::string reason;                  // of the first refusal
+    std::uint64_t fresh = 0;             // charges that have no report yet
   };
-  /// Charges the round's clients, or finds what they have paid for it already.
-  Result<Admission> admit(RoundId round, std::span<const std::uint32_t> clients);
+  /// Charges the round's clients for all their parts, or finds what they have paid already. Those
+  /// that are refused are taken out of the groups.
+  Result<Admission> admit(RoundId round, std::vector<ClientGroup>& groups);
   /// Ties the reports of the admitted clients to what they paid; refuses any other report for it.
   Result<void> bind(std::span<const ReportHash> reports);
 
@@ -60,8 +69,6 @@ class Budget {
   Recipe recipe_;
   std::string dataset_;
   std::string task_;
-  std::string mechanism_id_;
-  Cost cost_;
   std::set<std::uint32_t> open_;
   std::map<std::uint32_t, std::uint64_t> charges_;  // of the round that was admitted last
 };

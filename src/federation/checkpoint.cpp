@@ -26,6 +26,34 @@ std::optional<double> optional_number(const nlohmann::json& value) {
   return value.get<double>();
 }
 
+/// Makes room for all floats that the header announces, if exactly so many are there.
+Result<void> size_floats(const nlohmann::json& header, std::size_t bytes, const std::string& place,
+                         Checkpoint& checkpoint) {
+  const auto bad = [&](const std::string& what) {
+    return fail(ErrorKind::kCorrupt, place + ": " + what);
+  };
+  std::size_t left = bytes / sizeof(float);
+  bool fits = bytes % sizeof(float) == 0;
+  const auto take = [&](std::uint64_t size) {
+    fits &= size <= left;
+    left -= fits ? size : 0;
+    return fits ? static_cast<std::size_t>(size) : 0;
+  };
+  checkpoint.weights.resize(take(header.at("weights").get<std::uint64_t>()));
+  checkpoint.velocity.resize(take(header.at("velocity").get<std::uint64_t>()));
+  for (const nlohmann::json& entry : header.at("states")) {
+    const auto client = entry.at("client").get<std::uint32_t>();
+    checkpoint.states[client].resize(take(entry.at("size").get<std::uint64_t>()));
+  }
+  if (!fits || left > 0) {
+    return bad("has " + std::to_string(bytes) + " bytes of weights, not what its header says");
+  }
+  if (!checkpoint.velocity.empty() && checkpoint.velocity.size() != checkpoint.weights.size()) {
+    return bad("its velocity is not the weights'");
+  }
+  return {};
+}
+
 }  // namespace
 
 nlohmann::json RoundMetrics::to_json() const {
@@ -37,6 +65,7 @@ nlohmann::json RoundMetrics::to_json() const {
                          {"bytes_up", bytes_up},
                          {"accuracy", nullptr},
                          {"loss", nullptr},
+                         {"delay_seconds", delay_seconds},
                          {"round_seconds", round_seconds},
                          {"train_seconds", train_seconds},
                          {"evaluate_seconds", evaluate_seconds},
@@ -57,6 +86,7 @@ RoundMetrics metrics_from_json(const nlohmann::json& json) {
   metrics.bytes_up = json.at("bytes_up").get<std::uint64_t>();
   metrics.accuracy = optional_number(json.at("accuracy"));
   metrics.loss = optional_number(json.at("loss"));
+  metrics.delay_seconds = json.at("delay_seconds").get<double>();
   metrics.round_seconds = json.at("round_seconds").get<double>();
   metrics.train_seconds = json.at("train_seconds").get<double>();
   metrics.evaluate_seconds = json.at("evaluate_seconds").get<double>();
@@ -69,22 +99,37 @@ Result<void> write_checkpoint(const std::filesystem::path& path, const Checkpoin
   nlohmann::json header = {
       {"recipe", checkpoint.recipe},          {"layout", checkpoint.layout},
       {"weights", checkpoint.weights.size()}, {"velocity", checkpoint.velocity.size()},
-      {"rounds", nlohmann::json::array()},    {"refused", nlohmann::json::array()}};
+      {"rounds", nlohmann::json::array()},    {"refused", nlohmann::json::array()},
+      {"ranges", nlohmann::json::array()},    {"states", nlohmann::json::array()}};
   for (const RoundMetrics& metrics : checkpoint.rounds)
     header["rounds"].push_back(metrics.to_json());
   for (const auto& [round, clients] : checkpoint.refused) {
     header["refused"].push_back({{"round", round}, {"clients", clients}});
   }
+  for (const auto& [round, ranges] : checkpoint.ranges) {
+    nlohmann::json pairs = nlohmann::json::array();
+    for (const Range& range : ranges) pairs.push_back({range.centre, range.radius});
+    header["ranges"].push_back({{"round", round}, {"ranges", std::move(pairs)}});
+  }
+  std::size_t kept = 0;
+  for (const auto& [client, state] : checkpoint.states) {
+    header["states"].push_back({{"client", client}, {"size", state.size()}});
+    kept += state.size();
+  }
   const std::string text = header.dump();
   const std::uint64_t length = text.size();
 
   std::vector<std::byte> bytes;
-  bytes.reserve(kFixedBytes + text.size() + checkpoint.weights.size() * sizeof(float));
+  bytes.reserve(kFixedBytes + text.size() +
+                (checkpoint.weights.size() + checkpoint.velocity.size() + kept) * sizeof(float));
   append(bytes, std::as_bytes(std::span(kMagic)));
   append(bytes, std::as_bytes(std::span(&length, 1)));
   append(bytes, std::as_bytes(std::span(text)));
   append(bytes, std::as_bytes(std::span(checkpoint.weights)));
   append(bytes, std::as_bytes(std::span(checkpoint.velocity)));
+  for (const auto& [client, state] : checkpoint.states) {
+    append(bytes, std::as_bytes(std::span(state)));
+  }
   const std::string hash = sha256_hex(bytes);
   append(bytes, std::as_bytes(std::span(hash)));
   return write_file_atomically(path, bytes);
@@ -114,22 +159,20 @@ Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes, const std:
   try {
     checkpoint.recipe = header.at("recipe").get<std::string>();
     checkpoint.layout = header.at("layout").get<std::string>();
-    const auto weights = header.at("weights").get<std::uint64_t>();
-    const auto velocity = header.at("velocity").get<std::uint64_t>();
-    const std::size_t floats = float_bytes / sizeof(float);
-    if (float_bytes % sizeof(float) != 0 || weights > floats || velocity != floats - weights) {
-      return bad("has " + std::to_string(float_bytes) +
-                 " bytes of weights, not what its header says");
-    }
-    if (velocity != 0 && velocity != weights) return bad("its velocity is not the weights'");
-    checkpoint.weights.resize(weights);
-    checkpoint.velocity.resize(velocity);
+    SOTTO_CHECK(size_floats(header, float_bytes, place, checkpoint));
     for (const nlohmann::json& round : header.at("rounds")) {
       checkpoint.rounds.push_back(metrics_from_json(round));
     }
     for (const nlohmann::json& round : header.at("refused")) {
       checkpoint.refused[round.at("round").get<RoundId>()] =
           round.at("clients").get<std::vector<std::uint32_t>>();
+    }
+    for (const nlohmann::json& entry : header.at("ranges")) {
+      std::vector<Range>& ranges = checkpoint.ranges[entry.at("round").get<RoundId>()];
+      for (const nlohmann::json& pair : entry.at("ranges")) {
+        ranges.push_back({pair.at(0).get<double>(), pair.at(1).get<double>()});
+        if (!(ranges.back().radius > 0.0)) return bad("a range without extent");
+      }
     }
   } catch (const nlohmann::json::exception& error) {
     return bad(std::string("bad header: ") + error.what());
@@ -138,7 +181,9 @@ Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes, const std:
     if (checkpoint.rounds[i].round != i + 1) return bad("its rounds are not 1, 2, 3, ...");
   }
   const std::byte* from = bytes.data() + header_start + length;
-  for (std::vector<float>* const values : {&checkpoint.weights, &checkpoint.velocity}) {
+  std::vector<std::vector<float>*> parts = {&checkpoint.weights, &checkpoint.velocity};
+  for (auto& [client, state] : checkpoint.states) parts.push_back(&state);
+  for (std::vector<float>* const values : parts) {
     if (values->empty()) continue;
     std::memcpy(values->data(), from, values->size() * sizeof(float));
     from += values->size() * sizeof(float);

@@ -1,41 +1,85 @@
 // Claims and what they rest on, as JSON.
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "sotto/federation.h"
 
 namespace sotto {
 
+namespace {
+
+/// Infinity has no JSON number: null stands for it.
+nlohmann::json number_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
+
+std::string mechanism_name(const Mechanism& mechanism) {
+  const std::string id(mechanism.id());
+  return id.substr(0, id.rfind(".v"));
+}
+
+nlohmann::json group_record(const GroupClaims& group) {
+  const Exposure& exposure = group.exposure;
+  nlohmann::json batches = nlohmann::json::array();
+  for (const auto& [size, rounds] : exposure.batches()) {
+    batches.push_back({{"size", size}, {"rounds", rounds}});
+  }
+  nlohmann::json claims = nlohmann::json::array();
+  for (const Claim& claim : group.claims) claims.push_back(to_json(claim));
+  nlohmann::json mechanisms = nlohmann::json::array();
+  for (const auto& mechanism : exposure.mechanisms()) {
+    const Guarantee guarantee = mechanism->guarantee();
+    mechanisms.push_back({{"mechanism", mechanism_name(*mechanism)},
+                          {"mechanism_id", mechanism->id()},
+                          {"weights", mechanism->outputs()},
+                          {"unit_epsilon", number_or_null(guarantee.unit_epsilon)},
+                          {"epsilon", number_or_null(guarantee.epsilon)}});
+  }
+  const nlohmann::json none = nullptr;
+  return {{"name", group.name},
+          {"clients", group.clients},
+          {"mechanism", mechanisms.empty() ? none : mechanisms[0]["mechanism"]},
+          {"mechanism_id", mechanisms.empty() ? none : mechanisms[0]["mechanism_id"]},
+          {"mechanisms", mechanisms},
+          {"rounds", exposure.rounds()},
+          {"shuffle", name_of(exposure.shuffle)},
+          {"split", exposure.split},
+          {"sampling", exposure.sampling},
+          {"batches", std::move(batches)},
+          {"delta", exposure.delta},
+          {"claims", std::move(claims)}};
+}
+
+}  // namespace
+
 nlohmann::json to_json(const Claim& claim) {
-  // Infinity has no JSON number: null stands for it.
-  const bool finite = std::isfinite(claim.epsilon);
-  return {{"scope", claim.scope},
-          {"epsilon", finite ? nlohmann::json(claim.epsilon) : nlohmann::json(nullptr)},
-          {"delta", claim.delta},
-          {"theorem", claim.theorem},
-          {"assumption", claim.assumption},
-          {"source", claim.source},
+  return {{"scope", claim.scope},           {"epsilon", number_or_null(claim.epsilon)},
+          {"delta", claim.delta},           {"theorem", claim.theorem},
+          {"assumption", claim.assumption}, {"source", claim.source},
           {"vacuous", claim.vacuous()}};
 }
 
-nlohmann::json privacy_record(const Mechanism& mechanism, const Exposure& exposure,
-                              const std::vector<Claim>& claims, bool planned) {
-  const std::string id(mechanism.id());
-  nlohmann::json batches = nlohmann::json::array();
-  for (const auto& [size, rounds] : exposure.batches) {
-    batches.push_back({{"size", size}, {"rounds", rounds}});
+const GroupClaims& worst_group(std::span<const GroupClaims> groups) {
+  const auto epsilon = [](const GroupClaims& group) {
+    const Claim* const claim = client_claim(group.claims);
+    return claim == nullptr ? std::numeric_limits<double>::infinity() : claim->epsilon;
+  };
+  const GroupClaims* worst = &groups.front();
+  for (const GroupClaims& group : groups) {
+    if (epsilon(group) > epsilon(*worst)) worst = &group;
   }
-  nlohmann::json list = nlohmann::json::array();
-  for (const Claim& claim : claims) list.push_back(to_json(claim));
-  return {{"mechanism", id.substr(0, id.rfind(".v"))},
-          {"mechanism_id", id},
-          {"planned", planned},
-          {"rounds", exposure.rounds},
-          {"shuffle", exposure.shuffle == ShuffleMode::kShuffler ? "shuffler" : "none"},
-          {"split", exposure.split},
-          {"batches", std::move(batches)},
-          {"delta", exposure.delta},
-          {"claims", std::move(list)}};
+  return *worst;
+}
+
+nlohmann::json privacy_record(std::span<const GroupClaims> groups, bool planned) {
+  nlohmann::json record = group_record(worst_group(groups));
+  record.erase("name");
+  record.erase("clients");
+  record["planned"] = planned;
+  record["groups"] = nlohmann::json::array();
+  for (const GroupClaims& group : groups) record["groups"].push_back(group_record(group));
+  return record;
 }
 
 }  // namespace sotto

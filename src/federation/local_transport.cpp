@@ -16,60 +16,156 @@ Result<std::unique_ptr<LocalTransport>> LocalTransport::make(
   const unsigned lanes = std::clamp(threads, 1U, transport->factory_->parallelism());
   for (unsigned lane = 0; lane < lanes; ++lane) {
     SOTTO_TRY(auto trainer, transport->factory_->make());
-    transport->lanes_.push_back({std::move(trainer), {}, {}, {}});
+    transport->lanes_.push_back({std::move(trainer), {}, {}, {}, {}});
+  }
+  for (std::size_t i = 0; i < transport->layout_->tensors().size(); ++i) {
+    if (transport->layout_->tensors()[i].role == TensorRole::kBuffer) {
+      transport->buffers_.push_back(i);
+    }
   }
   return transport;
 }
 
 Result<void> LocalTransport::collect(const RoundPlan& plan, std::span<const float> model,
                                      std::span<const EnvelopeSink> sinks) {
+  std::vector<std::pair<const ClientGroup*, std::uint32_t>> clients;
+  for (const ClientGroup& group : plan.groups) {
+    for (const std::uint32_t client : group.clients) clients.emplace_back(&group, client);
+  }
   std::mutex mutex;
   std::uint64_t done = 0;
-  return parallel_for(
-      lanes(), plan.clients.size(), [&](unsigned lane, std::size_t i) -> Result<void> {
-        SOTTO_CHECK(run_client(lanes_[lane], plan, plan.clients[i], model, sinks[lane]));
-        const std::scoped_lock lock(mutex);
-        ++done;
-        if (on_client) on_client(done, plan.clients.size());
-        return {};
-      });
+  return parallel_for(lanes(), clients.size(), [&](unsigned lane, std::size_t i) -> Result<void> {
+    const auto& [group, client] = clients[i];
+    SOTTO_CHECK(run_client(lanes_[lane], plan, *group, client, model, sinks[lane]));
+    const std::scoped_lock lock(mutex);
+    ++done;
+    if (on_client) on_client(done, clients.size());
+    return {};
+  });
 }
 
-Result<void> LocalTransport::run_client(Lane& lane, const RoundPlan& plan, std::uint32_t client,
-                                        std::span<const float> model, const EnvelopeSink& sink) {
+Result<void> LocalTransport::run_client(Lane& lane, const RoundPlan& plan, const ClientGroup& group,
+                                        std::uint32_t client, std::span<const float> model,
+                                        const EnvelopeSink& sink) {
   const Stopwatch whole;
-  SOTTO_CHECK(lane.trainer->load(model));
-
-  std::vector<float> values = std::move(lane.weights);
-  values.resize(layout_->size());
-  const Stopwatch training;
-  const auto samples = clients_.partition->client(client);
-  if (plan.payload == Payload::kGradient) {
-    SOTTO_CHECK(lane.trainer->gradient(*clients_.data, samples, clients_.preprocess, values));
-  } else {
-    SOTTO_CHECK(
-        lane.trainer->train(*clients_.data, samples, clients_.preprocess, clients_.options,
-                            BitSource::from_seed(clients_.seed, "train", {plan.round, client})));
-  }
-  const double train_seconds = training.seconds();
-
-  if (plan.payload != Payload::kGradient) SOTTO_CHECK(lane.trainer->store(values));
-  if (plan.payload == Payload::kDelta) {
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] -= model[i];
-  }
-  Bounded bounded = bound(Update(layout_, std::move(values)), plan.mechanism->domain());
-  BitSource bits = BitSource::from_seed(clients_.seed, "perturb", {plan.round, client});
-  Report report = plan.mechanism->perturb(bounded, bits);
-  lane.weights = std::move(bounded).take();
-  Sha256 hash;
-  for (const Envelope& envelope : pack(std::move(report), plan.round, plan.split)) {
-    if (hashes_reports) hash.add(envelope.serialize());
-    SOTTO_CHECK(sink(envelope));
-  }
-  if (hashes_reports) lane.hashes.push_back({client, hash.hex()});
-
+  SOTTO_TRY(const double train_seconds, train_client(lane, plan, client, model));
+  SOTTO_CHECK(send_client(lane, plan, group, client, sink));
   lane.times.train += train_seconds;
   lane.times.engine += whole.seconds() - train_seconds;
+  return {};
+}
+
+/// The model, with what the client has kept of its own in place of the model's.
+Result<void> LocalTransport::load_client(Lane& lane, std::uint32_t client,
+                                         std::span<const float> model) {
+  if (!clients_.keep_buffers && !clients_.keep_optimizer) return lane.trainer->load(model);
+  std::vector<float> state;
+  {
+    const std::scoped_lock lock(states_mutex_);
+    if (const auto it = states_.find(client); it != states_.end()) state = it->second;
+  }
+  lane.weights.assign(model.begin(), model.end());
+  std::size_t used = 0;
+  if (clients_.keep_buffers && !state.empty()) {
+    for (const std::size_t i : buffers_) {
+      const TensorSpec& tensor = layout_->tensors()[i];
+      std::copy_n(state.begin() + static_cast<std::ptrdiff_t>(used), tensor.size,
+                  lane.weights.begin() + static_cast<std::ptrdiff_t>(tensor.offset));
+      used += tensor.size;
+    }
+  }
+  if (clients_.keep_optimizer) {
+    state.erase(state.begin(), state.begin() + static_cast<std::ptrdiff_t>(used));
+    lane.trainer->set_optimizer_state(std::move(state));
+  }
+  return lane.trainer->load(lane.weights);
+}
+
+void LocalTransport::keep_client(Lane& lane, std::uint32_t client) {
+  if (!clients_.keep_buffers && !clients_.keep_optimizer) return;
+  std::vector<float> state;
+  if (clients_.keep_buffers) {
+    for (const std::size_t i : buffers_) {
+      const TensorSpec& tensor = layout_->tensors()[i];
+      const auto first = lane.weights.begin() + static_cast<std::ptrdiff_t>(tensor.offset);
+      state.insert(state.end(), first, first + static_cast<std::ptrdiff_t>(tensor.size));
+    }
+  }
+  if (clients_.keep_optimizer) {
+    const std::vector<float> optimizer = lane.trainer->optimizer_state();
+    state.insert(state.end(), optimizer.begin(), optimizer.end());
+  }
+  const std::scoped_lock lock(states_mutex_);
+  states_[client] = std::move(state);
+}
+
+Result<double> LocalTransport::train_client(Lane& lane, const RoundPlan& plan, std::uint32_t client,
+                                            std::span<const float> model) {
+  SOTTO_CHECK(load_client(lane, client, model));
+  lane.weights.resize(layout_->size());
+  const auto samples = clients_.partition->client(client);
+  const Stopwatch training;
+  if (plan.payload == Payload::kGradient) {
+    SOTTO_CHECK(lane.trainer->gradient(*clients_.data, samples, clients_.preprocess, lane.weights));
+    return training.seconds();
+  }
+  SOTTO_CHECK(
+      lane.trainer->train(*clients_.data, samples, clients_.preprocess, clients_.options,
+                          BitSource::from_seed(clients_.seed, "train", {plan.round, client})));
+  const double seconds = training.seconds();
+  SOTTO_CHECK(lane.trainer->store(lane.weights));
+  keep_client(lane, client);
+  if (plan.payload == Payload::kDelta) {
+    for (std::size_t i = 0; i < model.size(); ++i) lane.weights[i] -= model[i];
+  }
+  return seconds;
+}
+
+Result<void> LocalTransport::send_client(Lane& lane, const RoundPlan& plan,
+                                         const ClientGroup& group, std::uint32_t client,
+                                         const EnvelopeSink& sink) {
+  BitSource bits = BitSource::from_seed(clients_.seed, "perturb", {plan.round, client});
+  BitSource delays = BitSource::from_seed(clients_.seed, "latency", {plan.round, client});
+  Sha256 hash;
+  for (const Part& part : group.parts) {
+    const bool whole = part.tensors.size() == layout_->tensors().size();
+    std::vector<float>& values = whole ? lane.weights : lane.slice;
+    if (!whole) {
+      lane.slice.clear();
+      for (const std::size_t i : part.tensors) {
+        const TensorSpec& tensor = layout_->tensors()[i];
+        const auto first = lane.weights.begin() + static_cast<std::ptrdiff_t>(tensor.offset);
+        lane.slice.insert(lane.slice.end(), first,
+                          first + static_cast<std::ptrdiff_t>(tensor.size));
+      }
+    }
+    const Domain& domain = part.mechanism->domain();
+    Bounded bounded = bound(Update(domain.layout, std::move(values)), domain);
+    Report report = part.mechanism->perturb(bounded, bits);
+    values = std::move(bounded).take();
+    for (const Envelope& envelope : pack(std::move(report), plan.round, plan.split)) {
+      if (hashes_reports) hash.add(envelope.serialize());
+      if (plan.latency > 0.0) {
+        lane.times.delay = std::max(lane.times.delay, plan.latency * delays.unit());
+      }
+      SOTTO_CHECK(sink(envelope));
+    }
+  }
+  if (hashes_reports) lane.hashes.push_back({client, hash.hex()});
+  return {};
+}
+
+Result<void> LocalTransport::restore(ClientStates states) {
+  std::size_t buffers = 0;
+  if (clients_.keep_buffers) {
+    for (const std::size_t i : buffers_) buffers += layout_->tensors()[i].size;
+  }
+  for (const auto& [client, state] : states) {
+    if (client < clients_.partition->clients() && state.size() >= buffers) continue;
+    return fail(ErrorKind::kCorrupt, "the checkpoint's state of client " + std::to_string(client) +
+                                         " is not one of this network");
+  }
+  states_ = std::move(states);
   return {};
 }
 
@@ -88,6 +184,7 @@ LocalTransport::Times LocalTransport::take_times() {
   for (Lane& lane : lanes_) {
     sum.train += lane.times.train;
     sum.engine += lane.times.engine;
+    sum.delay = std::max(sum.delay, lane.times.delay);
     lane.times = {};
   }
   return sum;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "federation/budget.h"
@@ -19,7 +21,12 @@ struct LocalClients {
   Preprocess preprocess;
   TrainOptions options;
   std::uint64_t seed = 0;
+  bool keep_buffers = false;    // each client's statistics of batch norm stay with it
+  bool keep_optimizer = false;  // and so does its optimizer's state
 };
+
+/// What a client keeps from one of its rounds to the next: buffers, then the optimizer's state.
+using ClientStates = std::map<std::uint32_t, std::vector<float>>;
 
 class LocalTransport final : public Transport {
  public:
@@ -35,12 +42,18 @@ class LocalTransport final : public Transport {
   struct Times {
     double train = 0.0;
     double engine = 0.0;
+    double delay = 0.0;  // simulated: the longest random delay of an envelope
   };
   Times take_times();
 
   /// Whether reports are hashed on their way, for a ledger; and the hashes since the last call.
   bool hashes_reports = false;
   std::vector<ReportHash> take_hashes();
+
+  /// What clients keep; part of a run's state between rounds.
+  const ClientStates& states() const noexcept { return states_; }
+  /// Refuses what clients of this network cannot have kept.
+  Result<void> restore(ClientStates states);
 
   /// Called after each client, one call at a time.
   std::function<void(std::uint64_t done, std::uint64_t total)> on_client;
@@ -52,18 +65,30 @@ class LocalTransport final : public Transport {
   struct Lane {
     std::unique_ptr<Trainer> trainer;
     std::vector<float> weights;  // reused from client to client
+    std::vector<float> slice;    // of the tensors of one part
     Times times;
     std::vector<ReportHash> hashes;
   };
   LocalTransport(LocalClients clients, std::shared_ptr<const TrainerFactory> factory)
       : clients_(std::move(clients)), factory_(std::move(factory)) {}
-  Result<void> run_client(Lane& lane, const RoundPlan& plan, std::uint32_t client,
-                          std::span<const float> model, const EnvelopeSink& sink);
+  Result<void> run_client(Lane& lane, const RoundPlan& plan, const ClientGroup& group,
+                          std::uint32_t client, std::span<const float> model,
+                          const EnvelopeSink& sink);
+  /// Fills lane.weights with the client's payload; returns the seconds that training took.
+  Result<double> train_client(Lane& lane, const RoundPlan& plan, std::uint32_t client,
+                              std::span<const float> model);
+  Result<void> send_client(Lane& lane, const RoundPlan& plan, const ClientGroup& group,
+                           std::uint32_t client, const EnvelopeSink& sink);
+  Result<void> load_client(Lane& lane, std::uint32_t client, std::span<const float> model);
+  void keep_client(Lane& lane, std::uint32_t client);
 
   LocalClients clients_;
   std::shared_ptr<const TrainerFactory> factory_;
   std::shared_ptr<const Layout> layout_;
+  std::vector<std::size_t> buffers_;  // tensors of the layout
   std::vector<Lane> lanes_;
+  std::mutex states_mutex_;
+  ClientStates states_;
 };
 
 }  // namespace sotto

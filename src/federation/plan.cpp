@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "federation/exposure_log.h"
+#include "federation/planner.h"
 
 namespace sotto {
 namespace {
@@ -90,42 +92,8 @@ std::size_t clients_per_round(const Recipe::Federation& federation, std::size_t 
   return std::max<std::size_t>(1, static_cast<std::size_t>(std::llround(share)));
 }
 
-Domain recipe_domain(const Recipe& recipe, const Layout& layout) {
-  Domain domain;
-  domain.layout = std::make_shared<const Layout>(layout);
-  domain.ranges.assign(layout.tensors().size(), Range{recipe.privacy.centre.value_or(0.0),
-                                                      recipe.privacy.radius.value_or(1.0)});
-  return domain;
-}
-
-Result<std::shared_ptr<const Mechanism>> recipe_mechanism(const Recipe& recipe,
-                                                          const Layout& layout) {
-  auto mechanism = make_mechanism(recipe.privacy.mechanism, recipe_domain(recipe, layout),
-                                  recipe.privacy.parameters);
-  if (!mechanism) return at(recipe.file, mechanism.error());
-  return std::shared_ptr<const Mechanism>(std::move(*mechanism));
-}
-
-Exposure recipe_exposure(const Recipe& recipe) {
-  Exposure exposure;
-  exposure.shuffle =
-      recipe.shuffle.mode == "shuffler" ? ShuffleMode::kShuffler : ShuffleMode::kNone;
-  exposure.split = static_cast<std::uint64_t>(recipe.shuffle.split);
-  exposure.delta = recipe.account.delta;
-  return exposure;
-}
-
-Exposure planned_exposure(const Recipe& recipe, std::size_t clients, std::size_t per_round) {
-  Exposure exposure = recipe_exposure(recipe);
-  const auto rounds = static_cast<std::uint64_t>(recipe.federation.rounds);
-  exposure.rounds = rounds;
-  if (const std::vector<double>& limits = recipe.ledger.rounds; !limits.empty()) {
-    const double most = *std::ranges::max_element(limits);
-    exposure.rounds = std::min(rounds, static_cast<std::uint64_t>(most));
-  }
-  exposure.every_round = per_round == clients;
-  exposure.batches = {{per_round, rounds}};
-  return exposure;
+double share_of_clients(std::size_t clients, std::size_t per_round) {
+  return static_cast<double>(per_round) / static_cast<double>(clients);
 }
 
 Result<void> check_batches(const Recipe& recipe, std::size_t per_round) {
@@ -141,11 +109,20 @@ Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::pa
   SOTTO_TRY(const Outline shape, outline_of(recipe, data_folder));
   SOTTO_TRY(const Layout layout, layout_of(recipe, shape, make_factory));
   PrivacyPlan plan;
-  SOTTO_TRY(plan.mechanism, recipe_mechanism(recipe, layout));
   plan.clients = shape.clients;
   plan.clients_per_round = clients_per_round(recipe.federation, shape.clients);
   SOTTO_CHECK(check_batches(recipe, plan.clients_per_round));
-  plan.exposure = planned_exposure(recipe, plan.clients, plan.clients_per_round);
+  std::vector<float> initial;
+  if (recipe.model.file.empty()) {
+    SOTTO_TRY(const Network network, find_network(recipe.model.name, shape.input, shape.classes));
+    BitSource bits =
+        BitSource::from_seed(static_cast<std::uint64_t>(recipe.federation.seed), "initialise");
+    initial = network.initialise(bits);
+  }
+  SOTTO_TRY(const Planner planner,
+            Planner::make(recipe, layout, initial,
+                          share_of_clients(plan.clients, plan.clients_per_round)));
+  SOTTO_TRY(plan.groups, planned_exposures(recipe, planner, plan.clients, plan.clients_per_round));
   return plan;
 }
 

@@ -17,16 +17,8 @@ std::optional<SampleShape> recipe_resize(const Recipe& recipe);
 
 std::size_t clients_per_round(const Recipe::Federation& federation, std::size_t clients);
 
-/// The network's weights with the range that the recipe gives them.
-Domain recipe_domain(const Recipe& recipe, const Layout& layout);
-Result<std::shared_ptr<const Mechanism>> recipe_mechanism(const Recipe& recipe,
-                                                          const Layout& layout);
-
-/// Shuffler, split and delta as the recipe has them; no round yet.
-Exposure recipe_exposure(const Recipe& recipe);
-
-/// What the recipe would expose a client to that is picked in every round, if nobody drops out.
-Exposure planned_exposure(const Recipe& recipe, std::size_t clients, std::size_t per_round);
+/// The chance of a client to be in a round.
+double share_of_clients(std::size_t clients, std::size_t per_round);
 
 /// An error for a recipe whose rounds are too small to release anything.
 Result<void> check_batches(const Recipe& recipe, std::size_t per_round);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "federation/recipe_bindings.h"
+#include "federation/schedule.h"
 #include "sotto/mechanism.h"
 
 namespace sotto {
@@ -36,6 +37,20 @@ void add_mechanism_parameters(std::vector<KeyBinding>& bindings) {
           parameter.valid(), std::string(parameter.meaning)));
     }
   }
+}
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const ScheduleInfo& info : schedules()) names.emplace_back(info.name);
+  return names;
+}
+
+std::string schedule_meanings() {
+  std::string text;
+  for (const ScheduleInfo& info : schedules()) {
+    text += (text.empty() ? "" : "; ") + std::string(info.meaning);
+  }
+  return text;
 }
 
 std::vector<std::string> mechanism_names() {
@@ -92,6 +107,8 @@ std::vector<KeyBinding> make_bindings() {
             "samples a step"),
       whole("train.epochs", AT(train.epochs), 1, 100'000, kDecidesModel,
             "passes over a client's data in one round"),
+      boolean("train.keep_optimizer", AT(train.keep_optimizer), kDecidesModel,
+              "whether a client's optimizer goes on where it was in its last round"),
       text("train.device", AT(train.device), kOnlyRun, "cpu, cuda or cuda:N"),
 
       whole("federation.clients", AT(federation.clients), 0, kMany, kDecidesModel,
@@ -100,6 +117,10 @@ std::vector<KeyBinding> make_bindings() {
            "share of the clients that take part in a round"),
       whole("federation.k", AT(federation.k), 0, kMany, kDecidesModel,
             "number of clients in a round, instead of fraction; 0: by fraction"),
+      text("federation.selection", AT(federation.selection), kDecidesModel,
+           "who takes part: as many as fraction or k say, picked by the server; or every update, "
+           "accepted with that probability by a module that tells nobody which",
+           {"server", "anonymous"}),
       whole("federation.rounds", AT(federation.rounds), 1, 1'000'000, kOnlyRun,
             "number of rounds at most"),
       whole("federation.patience", AT(federation.patience), 0, 1'000'000, kOnlyRun,
@@ -123,10 +144,35 @@ std::vector<KeyBinding> make_bindings() {
   };
   add_mechanism_parameters(bindings);
   const KeyBinding more[] = {
+      limits("privacy.client_budgets", AT(privacy.client_budgets), "number above 0", positive,
+             "clients take turns with these, instead of one epsilon, alpha or schedule.total for "
+             "all; clients with different budgets are in different batches"),
       text("bound.payload", AT(bound.payload), kDecidesModel,
            "what a client sends: its weights, their difference to the model it was given, or the "
            "gradient of the loss over its data",
            {"weights", "delta", "gradient"}),
+      text("bound.range", AT(bound.range), kDecidesModel,
+           "ranges as given; by the initial weights; or adapted after each round to what was "
+           "released, from given ones or the initial weights",
+           {"fixed", "initial", "adaptive"}),
+      real("bound.margin", AT(bound.margin), Low::kOpen, 1.0, 1000.0, kDecidesModel,
+           "radius of an initial or adaptive range, in standard deviations"),
+      text(
+          "bound.buffers", AT(bound.buffers), kDecidesModel,
+          "statistics of batch norm: sent through the mechanism like weights, kept by each client, "
+          "or started afresh in each round",
+          {"perturb", "local", "reset"}),
+      text("schedule.mode", AT(schedule.mode), kDecidesModel,
+           "which layers are sent in a round: " + schedule_meanings(), schedule_names()),
+      whole("schedule.cycles", AT(schedule.cycles), 1, 1'000'000, kDecidesModel,
+            "how often the schedule goes through the layers"),
+      optional_number(
+          "schedule.total", [](Recipe& recipe, double value) { recipe.schedule.total = value; },
+          AT(schedule.total), "a number above 0",
+          "budget of a client for the whole training, split over rounds, layers and weights, "
+          "instead of privacy.epsilon or privacy.alpha for each weight"),
+      boolean("schedule.sampling_credit", AT(schedule.sampling_credit), kDecidesModel,
+              "LDP-Fed's rule: budgets are divided by the share of clients in a round"),
       real("server.lr", AT(server.lr), Low::kOpen, 0.0, 1e6, kDecidesModel,
            "how far the model moves along a round's result"),
       real("server.momentum", AT(server.momentum), Low::kClosed, 0.0, 0.9999, kDecidesModel,
@@ -135,14 +181,16 @@ std::vector<KeyBinding> make_bindings() {
            "server.lr over the rounds: constant, or a half cosine down to 0", {"none", "cosine"}),
       // Neither the mode nor the split changes a sum, but both change what a client was promised: a
       // run that goes on must keep the promise of the rounds before.
-      text(
-          "shuffle.mode", AT(shuffle.mode), kDecidesModel,
-          "what stands between clients and server: nothing, or a shuffler that hides who sent what",
-          {"none", "shuffler"}),
+      text("shuffle.mode", AT(shuffle.mode), kDecidesModel,
+           "what stands between clients and server: nothing, random delays, or a shuffler that "
+           "hides who sent what",
+           {"none", "latency", "shuffler"}),
       whole("shuffle.split", AT(shuffle.split), 0, kMany, kDecidesModel,
             "weights of one client that travel together; 0: the whole report"),
       whole("shuffle.min_batch", AT(shuffle.min_batch), 1, kMany, kDecidesModel,
             "reports that a round must have for anything to be released"),
+      real("shuffle.latency", AT(shuffle.latency), Low::kOpen, 0.0, 1e6, kDecidesModel,
+           "seconds that a chunk waits at most, in mode latency"),
       real("account.delta", AT(account.delta), Low::kOpen, 0.0, 0.1, kOnlyRun,
            "probability with which a composed claim may fail"),
       boolean("ledger.keep", AT(ledger.keep), kOnlyRun,

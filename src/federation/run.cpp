@@ -9,13 +9,15 @@
 #include <ctime>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "base/clock.h"
-#include "base/parallel.h"
 #include "federation/budget.h"
-#include "federation/participation.h"
+#include "federation/combine.h"
+#include "federation/evaluate.h"
+#include "federation/exposure_log.h"
 #include "federation/plan.h"
+#include "federation/planner.h"
+#include "federation/ranges.h"
 #include "federation/round.h"
 #include "federation/run_folder.h"
 #include "federation/run_json.h"
@@ -35,15 +37,22 @@ std::string utc_now() {
   return text;
 }
 
+/// The size of a batch after the shuffler's rule.
+std::uint64_t released_of(std::uint64_t reports, const Recipe& recipe) {
+  return reports >= static_cast<std::uint64_t>(recipe.shuffle.min_batch) ? reports : 0;
+}
+
 class Run {
  public:
-  Run(const Recipe& recipe, const RunOptions& options, Setup setup, RunFolder folder)
+  Run(const Recipe& recipe, const RunOptions& options, Setup setup, RunFolder folder,
+      Planner planner)
       : recipe_(recipe),
         options_(options),
         setup_(std::move(setup)),
         folder_(std::move(folder)),
+        planner_(std::move(planner)),
         server_(recipe),
-        participation_(setup_.partition->clients()) {}
+        log_(planner_, setup_.partition->clients()) {}
 
   Result<RunResult> execute();
 
@@ -51,6 +60,9 @@ class Run {
   Result<void> restore();
   Result<void> replay();
   std::vector<std::uint32_t> picked(RoundId number) const;
+  Result<std::vector<ClientGroup>> groups_of(RoundId number,
+                                             std::span<const std::uint32_t> clients) const;
+  void step(RoundId number, const RoundPlan& plan, const CollectedRound& collected);
   /// Nothing where no client had the budget for the round.
   Result<std::optional<RoundMetrics>> round(RoundId number);
   Result<void> evaluate(RoundMetrics& metrics);
@@ -60,7 +72,7 @@ class Run {
   void note(const std::string& text) const {
     if (options_.on_note) options_.on_note(text);
   }
-  Exposure exposure() const;
+  Result<void> claim();
   Result<nlohmann::json> record(const char* status) const;
   Result<void> certify() const;
 
@@ -68,9 +80,11 @@ class Run {
   const RunOptions& options_;
   Setup setup_;
   RunFolder folder_;
+  Planner planner_;
   ServerStep server_;
   Budget budget_;
-  Participation participation_;
+  ExposureLog log_;
+  std::map<RoundId, std::vector<Range>> ranges_;  // from which round on they hold
   std::map<RoundId, std::vector<std::uint32_t>> refused_;
   RunResult result_;
   std::string started_ = utc_now();
@@ -80,7 +94,7 @@ Result<void> Run::restore() {
   SOTTO_CHECK(folder_.clear());
   if (options_.open_ledger && recipe_.ledger.keep) {
     SOTTO_TRY(std::shared_ptr<Ledger> ledger, options_.open_ledger());
-    budget_ = Budget(std::move(ledger), recipe_, *setup_.mechanism);
+    budget_ = Budget(std::move(ledger), recipe_);
   }
   setup_.transport->hashes_reports = budget_.keeps();
   result_.model =
@@ -91,20 +105,40 @@ Result<void> Run::restore() {
     result_.model = std::move(checkpoint->weights);
     result_.rounds = std::move(checkpoint->rounds);
     server_.restore(std::move(checkpoint->velocity));
+    SOTTO_CHECK(setup_.transport->restore(std::move(checkpoint->states)));
+    ranges_ = std::move(checkpoint->ranges);
     refused_ = std::move(checkpoint->refused);
     SOTTO_CHECK(replay());
     note("resuming after round " + std::to_string(result_.rounds.size()));
   }
   // A killed run may have written a line for a round that its last checkpoint does not know.
   SOTTO_CHECK(folder_.write_metrics(result_.rounds));
-  result_.claims = claims_of(*setup_.mechanism, exposure());
+  SOTTO_CHECK(claim());
   SOTTO_TRY(const nlohmann::json json, record("running"));
   return folder_.write_record(json);
 }
 
 std::vector<std::uint32_t> Run::picked(RoundId number) const {
-  return pick_clients(static_cast<std::uint64_t>(recipe_.federation.seed), number,
-                      setup_.partition->clients(), setup_.clients_per_round);
+  const auto seed = static_cast<std::uint64_t>(recipe_.federation.seed);
+  const std::size_t clients = setup_.partition->clients();
+  if (recipe_.federation.selection == "anonymous") {
+    return accept_clients(seed, number, clients,
+                          share_of_clients(clients, setup_.clients_per_round));
+  }
+  return pick_clients(seed, number, clients, setup_.clients_per_round);
+}
+
+/// The clients by budget, each group with what it sends in this round.
+Result<std::vector<ClientGroup>> Run::groups_of(RoundId number,
+                                                std::span<const std::uint32_t> clients) const {
+  std::vector<ClientGroup> groups(planner_.groups());
+  for (const std::uint32_t client : clients) {
+    groups[planner_.group_of(client)].clients.push_back(client);
+  }
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    SOTTO_TRY(groups[group].parts, planner_.parts(number, group));
+  }
+  return groups;
 }
 
 /// Who took part in the rounds of the checkpoint. A ledger that lost some of their charges is
@@ -122,7 +156,11 @@ Result<void> Run::replay() {
       return fail(ErrorKind::kCorrupt, "the checkpoint's round " + std::to_string(metrics.round) +
                                            " has other clients than this recipe picks");
     }
-    SOTTO_TRY(const Budget::Admission admission, budget_.admit(metrics.round, clients));
+    if (const auto it = ranges_.find(metrics.round); it != ranges_.end()) {
+      SOTTO_CHECK(planner_.restore_ranges(it->second));
+    }
+    SOTTO_TRY(std::vector<ClientGroup> groups, groups_of(metrics.round, clients));
+    SOTTO_TRY(const Budget::Admission admission, budget_.admit(metrics.round, groups));
     if (!admission.refused.empty()) {
       return fail(ErrorKind::kRefused, "round " + std::to_string(metrics.round) +
                                            " of this run is not in the ledger, "
@@ -130,8 +168,12 @@ Result<void> Run::replay() {
                                            admission.reason);
     }
     lost += admission.fresh;
-    participation_.add(clients);
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+      log_.add(planner_.slot_of(metrics.round), group, groups[group],
+               released_of(groups[group].clients.size(), recipe_));
+    }
   }
+  if (!ranges_.empty()) SOTTO_CHECK(planner_.restore_ranges(ranges_.rbegin()->second));
   if (lost > 0) {
     note(std::to_string(lost) +
          " reports of earlier rounds were missing in the ledger; they are "
@@ -143,17 +185,17 @@ Result<void> Run::replay() {
 Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
   const Stopwatch whole;
   const std::vector<std::uint32_t> asked = picked(number);
-  SOTTO_TRY(Budget::Admission admission, budget_.admit(number, asked));
-  if (admission.clients.empty()) {
+  RoundPlan plan;
+  plan.round = number;
+  SOTTO_TRY(plan.groups, groups_of(number, asked));
+  SOTTO_TRY(const Budget::Admission admission, budget_.admit(number, plan.groups));
+  if (plan.clients() == 0 && !asked.empty()) {
     note("no client has the budget for round " + std::to_string(number) + ": " + admission.reason);
     return std::optional<RoundMetrics>();
   }
-  RoundPlan plan;
-  plan.round = number;
-  plan.mechanism = setup_.mechanism;
   plan.split = static_cast<std::size_t>(recipe_.shuffle.split);
   plan.payload = payload_of(recipe_.bound);
-  plan.clients = std::move(admission.clients);
+  if (recipe_.shuffle.mode == "latency") plan.latency = recipe_.shuffle.latency;
 
   LocalTransport& transport = *setup_.transport;
   transport.on_client = [&](std::uint64_t done, std::uint64_t total) {
@@ -164,24 +206,19 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
                           static_cast<std::uint64_t>(recipe_.shuffle.min_batch)));
   // Before anything that the reports decided can be seen outside.
   SOTTO_CHECK(budget_.bind(transport.take_hashes()));
-  if (collected.released) {
-    server_.apply(number, 0, collected.released->values(), result_.model);
-  } else {
-    note("round " + std::to_string(number) + ": " + std::to_string(collected.reports) +
-         " reports are fewer than shuffle.min_batch; nothing is released and the model stays");
-  }
-  participation_.add(plan.clients);
+  step(number, plan, collected);
   if (!admission.refused.empty()) refused_[number] = admission.refused;
 
   RoundMetrics metrics;
   metrics.round = number;
   metrics.clients = asked.size();
   metrics.refused = admission.refused.size();
-  metrics.reports = collected.reports;
-  metrics.released = collected.released ? collected.reports : 0;
+  metrics.reports = collected.reports();
+  metrics.released = collected.released();
   metrics.bytes_up = collected.bytes_up;
   metrics.train_seconds = whole.seconds();
   const LocalTransport::Times times = transport.take_times();
+  metrics.delay_seconds = times.delay;
   metrics.train_cpu_seconds = times.train;
   metrics.engine_cpu_seconds = times.engine + collected.merge_seconds;
 
@@ -194,48 +231,53 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
   return std::optional(metrics);
 }
 
-/// The plan while the run goes on; once it has stopped, what happened.
-Exposure Run::exposure() const {
+/// Moves the model by what the round released, and the ranges where they adapt.
+void Run::step(RoundId number, const RoundPlan& plan, const CollectedRound& collected) {
+  for (std::size_t group = 0; group < plan.groups.size(); ++group) {
+    const std::uint64_t reports = collected.groups[group].reports;
+    const std::uint64_t released = collected.groups[group].released.empty() ? 0 : reports;
+    log_.add(planner_.slot_of(number), group, plan.groups[group], released);
+    if (released == 0) {
+      note("round " + std::to_string(number) + ": " + std::to_string(reports) +
+           (reports == 0 ? " reports; the model stays"
+                         : " reports are fewer than shuffle.min_batch; nothing is released"));
+    }
+  }
+  const Layout& layout = setup_.factory->layout();
+  std::vector<Range> ranges = planner_.ranges();
+  for (const TensorMean& mean : combine(plan, collected, planner_.adapts())) {
+    const TensorSpec& tensor = layout.tensors()[mean.tensor];
+    server_.apply(number, tensor.offset, mean.values, result_.model);
+    if (planner_.adapts()) {
+      ranges[mean.tensor] = adapted_range(mean.values, mean.noise_variance, recipe_.bound.margin,
+                                          ranges[mean.tensor]);
+    }
+  }
+  if (!planner_.adapts()) return;
+  planner_.set_ranges(ranges);
+  ranges_[number + 1] = planner_.ranges();
+}
+
+/// From the plan while the run goes on; once it has stopped, from what happened.
+Result<void> Run::claim() {
   if (result_.stopped.empty()) {
-    return planned_exposure(recipe_, setup_.partition->clients(), setup_.clients_per_round);
+    SOTTO_TRY(result_.groups, planned_exposures(recipe_, planner_, setup_.partition->clients(),
+                                                setup_.clients_per_round));
+  } else {
+    result_.groups = log_.exposures(recipe_, planner_);
   }
-  Exposure exposure = recipe_exposure(recipe_);
-  exposure.rounds = participation_.most();
-  exposure.every_round = participation_.even();
-  for (const RoundMetrics& metrics : result_.rounds) {
-    if (metrics.released > 0) ++exposure.batches[metrics.released];
-  }
-  return exposure;
+  for (GroupClaims& group : result_.groups) group.claims = claims_of(group.exposure);
+  result_.claims = worst_group(result_.groups).claims;
+  return {};
 }
 
 Result<void> Run::evaluate(RoundMetrics& metrics) {
-  constexpr std::size_t kChunk = 512;
   const Dataset& test = setup_.data->test;
   if (test.size() == 0) return {};
-  std::vector<std::uint32_t> all(test.size());
-  std::iota(all.begin(), all.end(), 0U);
-  const std::size_t chunks = (test.size() + kChunk - 1) / kChunk;
-  std::vector<EvaluationSums> sums(chunks);
-  LocalTransport& transport = *setup_.transport;
-  for (unsigned lane = 0; lane < transport.lanes(); ++lane) {
-    SOTTO_CHECK(transport.trainer(lane).load(result_.model));
-  }
-  SOTTO_CHECK(
-      parallel_for(transport.lanes(), chunks, [&](unsigned lane, std::size_t i) -> Result<void> {
-        const std::size_t first = i * kChunk;
-        const auto part = std::span(all).subspan(first, std::min(kChunk, all.size() - first));
-        SOTTO_TRY(sums[i], transport.trainer(lane).evaluate(test, part, setup_.preprocess));
-        return {};
-      }));
-  // Added chunk by chunk in order, so that the loss does not depend on the number of threads.
-  EvaluationSums total;
-  for (const EvaluationSums& part : sums) {
-    total.samples += part.samples;
-    total.correct += part.correct;
-    total.loss += part.loss;
-  }
-  metrics.accuracy = static_cast<double>(total.correct) / static_cast<double>(total.samples);
-  metrics.loss = total.loss / static_cast<double>(total.samples);
+  SOTTO_TRY(const EvaluationSums sums,
+            evaluate_model(*setup_.transport, test, setup_.preprocess, result_.model));
+  metrics.accuracy = static_cast<double>(sums.correct) / static_cast<double>(sums.samples);
+  metrics.loss = sums.loss / static_cast<double>(sums.samples);
   return {};
 }
 
@@ -258,24 +300,23 @@ Result<void> Run::remember() {
   const auto done = static_cast<std::int64_t>(result_.rounds.size());
   if (folder_.writes() &&
       (done % recipe_.output.checkpoint_every == 0 || done == recipe_.federation.rounds)) {
-    SOTTO_CHECK(
-        folder_.write_checkpoint({recipe_.fingerprint(), setup_.factory->layout().fingerprint(),
-                                  result_.rounds, refused_, result_.model, server_.velocity()}));
+    SOTTO_CHECK(folder_.write_checkpoint(
+        {recipe_.fingerprint(), setup_.factory->layout().fingerprint(), result_.rounds, refused_,
+         ranges_, result_.model, server_.velocity(), setup_.transport->states()}));
   }
   return folder_.write_metrics(result_.rounds);
 }
 
 Result<nlohmann::json> Run::record(const char* status) const {
   SOTTO_TRY(const std::optional<LedgerHead> ledger, budget_.head());
-  return run_json({recipe_, setup_, result_, status, started_, exposure(), ledger});
+  return run_json({recipe_, setup_, result_, status, started_, ledger});
 }
 
 Result<void> Run::certify() const {
   CertificateContent content;
-  content.mechanism = recipe_.privacy.mechanism;
-  content.parameters = recipe_.privacy.parameters;
-  content.domain = recipe_domain(recipe_, setup_.factory->layout());
-  content.exposure = exposure();
+  const GroupClaims& group = worst_group(result_.groups);
+  content.mechanisms = group.mechanisms;
+  content.exposure = group.exposure;
   content.recipe = recipe_.fingerprint();
   SOTTO_TRY(content.ledger, budget_.head());
   content.accounts = budget_.accounts();
@@ -302,7 +343,7 @@ Result<RunResult> Run::execute() {
     if (options_.on_round) options_.on_round(*metrics);
   }
   if (result_.stopped.empty()) result_.stopped = out_of_patience() ? "patience" : "rounds";
-  result_.claims = claims_of(*setup_.mechanism, exposure());
+  SOTTO_CHECK(claim());
   SOTTO_TRY(const nlohmann::json json, record("finished"));
   if (folder_.writes()) {
     SOTTO_CHECK(setup_.factory->save(result_.model, folder_.model_path()));
@@ -345,7 +386,12 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
     options.on_note("this network draws from a global generator: training on " +
                     std::to_string(setup.transport->lanes()) + " thread");
   }
-  return Run(recipe, options, std::move(setup), std::move(folder)).execute();
+  const std::vector<float> initial =
+      setup.factory->initial_weights(static_cast<std::uint64_t>(recipe.federation.seed));
+  SOTTO_TRY(Planner planner,
+            Planner::make(recipe, setup.factory->layout(), initial,
+                          share_of_clients(setup.partition->clients(), setup.clients_per_round)));
+  return Run(recipe, options, std::move(setup), std::move(folder), std::move(planner)).execute();
 }
 
 }  // namespace sotto

@@ -16,7 +16,6 @@ struct RunFacts {
   const RunResult& result;
   std::string status;
   std::string started;
-  Exposure exposure;
   std::optional<LedgerHead> ledger;  // where the ledger ends now
 };
 

@@ -21,4 +21,14 @@ std::vector<std::uint32_t> pick_clients(std::uint64_t seed, RoundId round, std::
   return picked;
 }
 
+std::vector<std::uint32_t> accept_clients(std::uint64_t seed, RoundId round, std::size_t clients,
+                                          double share) {
+  BitSource bits = BitSource::from_seed(seed, "accept", {round});
+  std::vector<std::uint32_t> accepted;
+  for (std::size_t client = 0; client < clients; ++client) {
+    if (bits.unit() < share) accepted.push_back(static_cast<std::uint32_t>(client));
+  }
+  return accepted;
+}
+
 }  // namespace sotto

@@ -13,4 +13,9 @@ namespace sotto {
 std::vector<std::uint32_t> pick_clients(std::uint64_t seed, RoundId round, std::size_t clients,
                                         std::size_t count);
 
+/// Every client with probability `share`, independently of the others: nobody who does not see the
+/// coins knows who was taken. May be empty.
+std::vector<std::uint32_t> accept_clients(std::uint64_t seed, RoundId round, std::size_t clients,
+                                          double share);
+
 }  // namespace sotto

@@ -81,12 +81,23 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   }
   SOTTO_TRY(setup.factory, make_factory(trainer));
 
-  SOTTO_TRY(setup.mechanism, recipe_mechanism(recipe, setup.factory->layout()));
-
-  const LocalClients clients{&train, setup.partition.get(), setup.preprocess,
-                             make_options(recipe.train), seed};
+  const bool keeps_buffers = recipe.bound.buffers == "local";
+  const LocalClients clients{
+      &train, setup.partition.get(), setup.preprocess,           make_options(recipe.train),
+      seed,   keeps_buffers,         recipe.train.keep_optimizer};
   SOTTO_TRY(setup.transport,
             LocalTransport::make(clients, setup.factory, thread_count(options.threads)));
+  const Layout& layout = setup.factory->layout();
+  const bool has_buffers = layout.parameter_count() < layout.size();
+  if (has_buffers && recipe.bound.buffers != "perturb") {
+    for (unsigned lane = 0; lane < setup.transport->lanes(); ++lane) {
+      if (setup.transport->trainer(lane).use_batch_statistics(true)) continue;
+      return fail(ErrorKind::kUsage,
+                  recipe.file + ": bound.buffers = \"" + recipe.bound.buffers +
+                      "\": the server has no statistics to evaluate this network with; "
+                      "use \"perturb\", or one of Sotto's networks");
+    }
+  }
   return setup;
 }
 

@@ -13,7 +13,6 @@ struct Setup {
   std::unique_ptr<const Partition> partition;
   Preprocess preprocess;
   std::shared_ptr<const TrainerFactory> factory;
-  std::shared_ptr<const Mechanism> mechanism;
   std::unique_ptr<LocalTransport> transport;
   std::size_t clients_per_round = 0;
 };

@@ -149,7 +149,7 @@ Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& paramet
       "alpha-CLDP with alpha = " + short_number(alpha) +
           " for each grid step, which is pure local differential privacy with epsilon = " +
           short_number(claimed) + " = alpha D / 2 for each weight",
-      make_channel);
+      make_channel, alpha);
 }
 
 }  // namespace
@@ -164,9 +164,9 @@ const Registration em_registration = {
              .bias = "biased towards the centre of the range",
              .reference = "Truex et al. 2020 (LDP-Fed), Ordinal-CLDP",
              .published_client_claim =
-                 "a client's budget alpha, split over rounds, layers and weights: what adds up to "
                  "alpha is the loss between updates that differ by one grid step in every weight; "
-                 "two clients' updates can differ by the whole range of D steps",
+                 "two clients' updates can differ by the whole range of D steps, which costs "
+                 "alpha D / 2 for each weight: no theorem makes alpha a client's epsilon",
              .parameters = kParameters},
     .make = make};
 

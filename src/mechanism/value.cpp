@@ -46,7 +46,7 @@ bool Channel::wide() const noexcept {
 Result<std::unique_ptr<Mechanism>> ValueMechanism::make(std::string_view version, Domain domain,
                                                         const Parameters& parameters,
                                                         double claimed, std::string statement,
-                                                        const MakeChannel& make) {
+                                                        const MakeChannel& make, double alpha) {
   std::unique_ptr<ValueMechanism> self(new ValueMechanism);
   domain.shape = Shape::kBox;
   domain.norm = 0.0;
@@ -79,6 +79,7 @@ Result<std::unique_ptr<Mechanism>> ValueMechanism::make(std::string_view version
   guarantee.unit_epsilon = 0.0;
   guarantee.units = domain.layout->size();
   guarantee.claimed_epsilon = claimed;
+  guarantee.alpha = alpha;
   guarantee.statement = std::move(statement);
   for (std::size_t t = 0; t < self->channels_.size(); ++t) {
     const double epsilon = self->channels_[t]->worst_case().epsilon;

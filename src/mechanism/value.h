@@ -18,10 +18,11 @@ class ValueMechanism final : public Mechanism {
   static constexpr std::size_t kBlock = 4096;
 
   /// Tensors of equal range share one channel. `claimed` is the epsilon that was asked for one
-  /// weight, `statement` what the guarantee says in words.
+  /// weight, `statement` what the guarantee says in words, `alpha` that of Guarantee.
   static Result<std::unique_ptr<Mechanism>> make(std::string_view version, Domain domain,
                                                  const Parameters& parameters, double claimed,
-                                                 std::string statement, const MakeChannel& make);
+                                                 std::string statement, const MakeChannel& make,
+                                                 double alpha = 0.0);
 
   std::string_view id() const noexcept override { return id_; }
   const Domain& domain() const noexcept override { return domain_; }

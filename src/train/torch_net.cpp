@@ -67,6 +67,11 @@ class SequentialNet final : public TorchNet {
     for (const Layer& layer : layers_) convolves_ |= layer.kind == LayerKind::kConv;
   }
 
+  bool use_batch_statistics(bool use) override {
+    batch_statistics_ = use;
+    return true;
+  }
+
   torch::MemoryFormat memory_format() const override {
     return convolves_ ? torch::MemoryFormat::ChannelsLast : torch::MemoryFormat::Contiguous;
   }
@@ -92,8 +97,11 @@ class SequentialNet final : public TorchNet {
           const torch::Tensor& shift = tensor();
           const torch::Tensor& mean = tensor();
           // A single sample has no variance over features: then the running statistics serve.
-          const bool training = bits != nullptr && (layer.spatial || x.size(0) > 1);
-          x = torch::batch_norm(x, scale, shift, mean, tensor(), training, kBatchNormMomentum,
+          const bool several = layer.spatial || x.size(0) > 1;
+          const bool of_batch = several && (bits != nullptr || batch_statistics_);
+          // Evaluation leaves the running statistics as they are.
+          const double momentum = bits != nullptr ? kBatchNormMomentum : 0.0;
+          x = torch::batch_norm(x, scale, shift, mean, tensor(), of_batch, momentum,
                                 kBatchNormEpsilon, /*cudnn_enabled=*/true);
           break;
         }
@@ -128,6 +136,7 @@ class SequentialNet final : public TorchNet {
   std::vector<Layer> layers_;
   std::vector<torch::Tensor> tensors_;
   bool convolves_ = false;
+  bool batch_statistics_ = false;
 };
 
 }  // namespace

@@ -31,6 +31,9 @@ class TorchNet {
   /// about 1.4 times as fast on CPUs.
   virtual torch::MemoryFormat memory_format() const { return torch::MemoryFormat::Contiguous; }
 
+  /// Whether a norm takes a batch's own statistics in evaluation too. False where it cannot.
+  virtual bool use_batch_statistics(bool use) { return !use; }
+
   torch::Tensor& parameters() { return parameters_; }
   torch::Tensor& gradients() { return gradients_; }
 

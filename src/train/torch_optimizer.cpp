@@ -55,4 +55,32 @@ void FlatOptimizer::step() {
   gradients_.zero_();
 }
 
+std::vector<float> FlatOptimizer::state() const {
+  std::vector<float> state = {static_cast<float>(steps_)};
+  for (const torch::Tensor& moment : {first_, second_}) {
+    if (!moment.defined()) continue;
+    const torch::Tensor here = moment.cpu();
+    const float* const values = here.data_ptr<float>();
+    state.insert(state.end(), values, values + here.numel());
+  }
+  return state;
+}
+
+void FlatOptimizer::restore(std::span<const float> state) {
+  std::int64_t expected = 1;
+  for (const torch::Tensor& moment : {first_, second_}) {
+    if (moment.defined()) expected += moment.numel();
+  }
+  if (static_cast<std::int64_t>(state.size()) != expected) return;
+  const torch::NoGradGuard no_grad;
+  steps_ = static_cast<std::int64_t>(state[0]);
+  const float* from = state.data() + 1;
+  for (torch::Tensor moment : {first_, second_}) {
+    if (!moment.defined()) continue;
+    // from_blob wants a mutable pointer; copy_ only reads through it.
+    moment.copy_(torch::from_blob(const_cast<float*>(from), {moment.numel()}));
+    from += moment.numel();
+  }
+}
+
 }  // namespace sotto

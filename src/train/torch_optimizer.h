@@ -3,6 +3,9 @@
 
 #include <torch/torch.h>
 
+#include <span>
+#include <vector>
+
 #include "sotto/trainer.h"
 
 namespace sotto {
@@ -12,6 +15,11 @@ class FlatOptimizer {
   FlatOptimizer(const TrainOptions& options, torch::Tensor parameters, torch::Tensor gradients);
   /// One step along the gradients that stand in the flat tensor, which it then sets to zero.
   void step();
+
+  /// Steps so far and both moments, one after the other, so that another optimizer of the same
+  /// options can go on from here. It takes nothing but a state of the right length.
+  std::vector<float> state() const;
+  void restore(std::span<const float> state);
 
  private:
   TrainOptions options_;

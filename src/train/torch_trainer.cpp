@@ -5,6 +5,7 @@
 #include <torch/version.h>
 
 #include <numeric>
+#include <optional>
 #include <sstream>
 
 #include "base/file.h"
@@ -77,7 +78,9 @@ class TorchTrainer final : public Trainer {
                      BitSource bits) override {
     return guarded("training", [&]() -> Result<void> {
       use_one_thread_here();
-      FlatOptimizer optimizer(options, net_->parameters(), net_->gradients());
+      FlatOptimizer& optimizer = optimizer_.emplace(options, net_->parameters(), net_->gradients());
+      if (!start_.empty()) optimizer.restore(start_);
+      start_.clear();
       order_.assign(indices.begin(), indices.end());
       for (std::uint32_t epoch = 0; epoch < options.epochs; ++epoch) {
         shuffle(std::span(order_), bits);
@@ -92,6 +95,13 @@ class TorchTrainer final : public Trainer {
       return {};
     });
   }
+
+  void set_optimizer_state(std::vector<float> state) override { start_ = std::move(state); }
+  std::vector<float> optimizer_state() const override {
+    return optimizer_ ? optimizer_->state() : std::vector<float>();
+  }
+
+  bool use_batch_statistics(bool use) override { return net_->use_batch_statistics(use); }
 
   Result<EvaluationSums> evaluate(const Dataset& data, std::span<const std::uint32_t> indices,
                                   const Preprocess& preprocess) override {
@@ -147,6 +157,8 @@ class TorchTrainer final : public Trainer {
   Layout layout_;
   std::unique_ptr<TorchNet> net_;
   torch::Device device_;
+  std::optional<FlatOptimizer> optimizer_;  // of the last train()
+  std::vector<float> start_;                // where the next one's optimizer starts; empty: afresh
   std::vector<std::uint32_t> order_;
   std::vector<float> pixels_;
   std::vector<std::int64_t> labels_;

@@ -38,15 +38,23 @@ std::shared_ptr<const Mechanism> tensors(const std::vector<std::pair<std::size_t
 
 Exposure rounds(std::uint64_t count) {
   Exposure exposure;
-  exposure.rounds = count;
+  exposure.turns.resize(1);
+  exposure.turns[0].rounds = count;
   return exposure;
+}
+
+/// With this mechanism in all turns; it must outlive the claims.
+std::vector<Claim> claims_of(const Mechanism& mechanism, Exposure exposure) {
+  const std::shared_ptr<const Mechanism> borrowed(std::shared_ptr<void>(), &mechanism);
+  for (Turn& turn : exposure.turns) turn.variants = {{borrowed}};
+  return claims_of(exposure);
 }
 
 Exposure shuffled(std::uint64_t clients, std::uint64_t count, std::uint64_t split) {
   Exposure exposure = rounds(count);
   exposure.shuffle = ShuffleMode::kShuffler;
   exposure.split = split;
-  exposure.batches = {{clients, count}};
+  exposure.turns[0].batches = {{clients, count}};
   return exposure;
 }
 
@@ -188,7 +196,7 @@ TEST(Claims, GaussianComposesByItsLoss) {
   EXPECT_LT(best.epsilon, 25.0);  // half of what adding up gives
   // No amplification is proven for it, and the table says so.
   exposure.shuffle = ShuffleMode::kShuffler;
-  exposure.batches = {{100'000, 50}};
+  exposure.turns[0].batches = {{100'000, 50}};
   const std::vector<Claim> hidden = claims_of(*gaussian, exposure);
   EXPECT_EQ(hidden.back().epsilon, best.epsilon);
   EXPECT_NE(hidden.back().theorem.find("no amplification is proven"), std::string::npos);
@@ -258,10 +266,10 @@ TEST(Claims, AShufflerNeverMakesThingsWorse) {
 TEST(Claims, TheSmallestBatchesCount) {
   const auto two_point = made("two-point", 100, {{"epsilon", 1.0}});
   Exposure mixed = shuffled(1000, 2, 1);
-  mixed.batches = {{200, 2}, {1000, 8}};
+  mixed.turns[0].batches = {{200, 2}, {1000, 8}};
   // Two rounds: both may have been small ones.
   EXPECT_EQ(after_shuffler(*two_point, mixed), after_shuffler(*two_point, shuffled(200, 2, 1)));
-  mixed.rounds = 10;
+  mixed.turns[0].rounds = 10;
   const double all = after_shuffler(*two_point, mixed);
   EXPECT_GT(all, after_shuffler(*two_point, shuffled(1000, 10, 1)));
   EXPECT_LT(all, after_shuffler(*two_point, shuffled(200, 10, 1)));
@@ -271,18 +279,18 @@ TEST(Claims, TheSmallestBatchesCount) {
           .epsilon);
   // Rounds that released nothing show the server nothing, and still cost locally.
   Exposure few = shuffled(1000, 5, 1);
-  few.batches = {{1000, 2}};
+  few.turns[0].batches = {{1000, 2}};
   EXPECT_EQ(after_shuffler(*two_point, few), after_shuffler(*two_point, shuffled(1000, 2, 1)));
   EXPECT_EQ(local(*two_point, few), local(*two_point, rounds(5)));
-  few.batches = {};
+  few.turns[0].batches = {};
   EXPECT_EQ(after_shuffler(*two_point, few), 0.0);
 }
 
 TEST(Claims, ManySizesOfBatchesAreJoinedToTheSafeSide) {
   const auto two_point = made("two-point", 100, {{"epsilon", 1.0}});
   Exposure exposure = shuffled(1000, 100, 1);
-  exposure.batches.clear();
-  for (std::uint64_t size = 1000; size < 1100; ++size) exposure.batches[size] = 1;
+  exposure.turns[0].batches.clear();
+  for (std::uint64_t size = 1000; size < 1100; ++size) exposure.turns[0].batches[size] = 1;
   const double joined = after_shuffler(*two_point, exposure);
   EXPECT_LT(joined, after_shuffler(*two_point, shuffled(1000, 100, 1)));
   EXPECT_GT(joined, after_shuffler(*two_point, shuffled(1050, 100, 1)) * 0.999);
@@ -291,7 +299,7 @@ TEST(Claims, ManySizesOfBatchesAreJoinedToTheSafeSide) {
 TEST(Claims, WhoWasPickedMayBeSecret) {
   const auto two_point = made("two-point", 100, {{"epsilon", 1.0}});
   Exposure seen = shuffled(1000, 30, 1);
-  seen.rounds = 12;  // the most of any client, out of 30
+  seen.turns[0].rounds = 12;  // the most of any client, out of 30
   Exposure hidden = seen;
   hidden.sampling = 0.1;
   EXPECT_LT(after_shuffler(*two_point, hidden), after_shuffler(*two_point, seen));

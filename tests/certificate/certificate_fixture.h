@@ -17,16 +17,22 @@ inline const SigningKey& test_key() {
   return key;
 }
 
+inline std::shared_ptr<const Mechanism> built(const MechanismSpec& spec) {
+  auto mechanism = make_mechanism(spec.name, spec.domain, spec.parameters);
+  EXPECT_TRUE(mechanism) << (mechanism ? "" : mechanism.error().message);
+  return mechanism ? std::move(*mechanism) : nullptr;
+}
+
 /// Two tensors of different ranges, three rounds, no shuffler: quick to derive.
 inline CertificateContent small_content() {
   auto layout = std::make_shared<Layout>();
   layout->add("0.weight", {2, 3}, TensorRole::kParameter);
   layout->add("0.bias", {3}, TensorRole::kBuffer);
   CertificateContent content;
-  content.mechanism = "srr";
-  content.parameters = {{"epsilon", 1.5}, {"precision", 2}, {"groups", 3}, {"step", 1}};
-  content.domain = Domain{layout, {{0.0, 0.075}, {0.5, 0.25}}};
-  content.exposure.rounds = 3;
+  content.mechanisms = {{"srr",
+                         {{"epsilon", 1.5}, {"precision", 2}, {"groups", 3}, {"step", 1}},
+                         Domain{layout, {{0.0, 0.075}, {0.5, 0.25}}}}};
+  content.exposure.turns = {turn_of(built(content.mechanisms[0]), 3)};
   content.exposure.delta = 1e-5;
   content.ledger = LedgerHead{12, std::string(64, '7')};
   content.accounts = 4;
@@ -37,14 +43,38 @@ inline CertificateContent small_content() {
 /// With a shuffler and all else that an exposure can have.
 inline CertificateContent shuffled_content() {
   CertificateContent content = small_content();
-  content.mechanism = "two-point";
-  content.parameters = {{"epsilon", 1.0}};
+  content.mechanisms[0].name = "two-point";
+  content.mechanisms[0].parameters = {{"epsilon", 1.0}};
+  content.exposure.turns = {turn_of(built(content.mechanisms[0]), 3)};
+  content.exposure.turns[0].batches = {{900, 1}, {1000, 2}};
   content.exposure.every_round = false;
   content.exposure.shuffle = ShuffleMode::kShuffler;
   content.exposure.split = 1;
-  content.exposure.batches = {{900, 1}, {1000, 2}};
   content.exposure.audited_epsilon = 0.25;
   content.exposure.audit_confidence = 0.95;
+  return content;
+}
+
+/// Two turns: of the first the ranges moved once, the second sends another tensor with another
+/// mechanism beside it, after delays that were meant to mix.
+inline CertificateContent several_content() {
+  const auto spec = [](const char* name, double epsilon, double radius, std::size_t weights) {
+    return MechanismSpec{
+        name, {{"epsilon", epsilon}}, Domain{flat_layout(weights), {{0.0, radius}}}};
+  };
+  CertificateContent content;
+  content.mechanisms = {spec("two-point", 1.0, 0.5, 6), spec("two-point", 1.0, 0.25, 6),
+                        spec("two-point", 0.5, 1.0, 3), spec("privunit", 2.0, 1.0, 8)};
+  std::vector<std::shared_ptr<const Mechanism>> made;
+  for (const MechanismSpec& each : content.mechanisms) made.push_back(built(each));
+  Turn moved = turn_of(made[0], 4, 500);
+  moved.variants.push_back({made[1]});
+  Turn pair = turn_of(made[2], 2, 400);
+  pair.variants[0].push_back(made[3]);
+  content.exposure.turns = {moved, pair};
+  content.exposure.shuffle = ShuffleMode::kLatency;
+  content.exposure.split = 2;
+  content.exposure.sampling = 0.5;
   return content;
 }
 

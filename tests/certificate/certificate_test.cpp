@@ -14,26 +14,47 @@ namespace {
 using testing::TestWithParam;
 
 TEST(Certificate, HoldsAndTellsWhatWasPutIn) {
-  for (const CertificateContent& content : {small_content(), shuffled_content()}) {
+  for (const CertificateContent& content :
+       {small_content(), shuffled_content(), several_content()}) {
     const std::string text = made_text(content);
     const auto checked = check_certificate(text, test_key().public_key());
     ASSERT_TRUE(checked) << checked.error().message;
     EXPECT_TRUE(checked->holds());
     EXPECT_TRUE(checked->signer_known);
     EXPECT_EQ(checked->public_key, test_key().public_key());
-    EXPECT_EQ(checked->content.exposure.rounds, content.exposure.rounds);
-    EXPECT_EQ(checked->content.exposure.batches, content.exposure.batches);
+    EXPECT_EQ(checked->content.exposure.rounds(), content.exposure.rounds());
+    EXPECT_EQ(checked->content.exposure.batches(), content.exposure.batches());
+    EXPECT_EQ(checked->content.exposure.shuffle, content.exposure.shuffle);
+    EXPECT_EQ(checked->content.exposure.sampling, content.exposure.sampling);
     EXPECT_EQ(checked->content.exposure.audited_epsilon, content.exposure.audited_epsilon);
     EXPECT_EQ(checked->content.exposure.delta, content.exposure.delta);
-    EXPECT_EQ(checked->content.ledger->hash, content.ledger->hash);
+    ASSERT_EQ(checked->content.ledger.has_value(), content.ledger.has_value());
+    if (content.ledger) {
+      EXPECT_EQ(checked->content.ledger->hash, content.ledger->hash);
+    }
     EXPECT_EQ(checked->content.accounts, content.accounts);
     EXPECT_EQ(checked->content.recipe, content.recipe);
-    for (const auto& [name, value] : content.parameters) {
-      EXPECT_EQ(checked->content.parameters.at(name), value);
+    ASSERT_EQ(checked->content.mechanisms.size(), content.mechanisms.size());
+    for (std::size_t i = 0; i < content.mechanisms.size(); ++i) {
+      for (const auto& [name, value] : content.mechanisms[i].parameters) {
+        EXPECT_EQ(checked->content.mechanisms[i].parameters.at(name), value);
+      }
+      EXPECT_EQ(checked->mechanism_ids[i], built(content.mechanisms[i])->id());
     }
-    const auto mechanism = *make_mechanism(content.mechanism, content.domain, content.parameters);
-    EXPECT_EQ(checked->mechanism_id, mechanism->id());
-    const auto claims = claims_of(*mechanism, content.exposure);
+    ASSERT_EQ(checked->content.exposure.turns.size(), content.exposure.turns.size());
+    for (std::size_t i = 0; i < content.exposure.turns.size(); ++i) {
+      const Turn &read = checked->content.exposure.turns[i], &sent = content.exposure.turns[i];
+      EXPECT_EQ(read.rounds, sent.rounds);
+      EXPECT_EQ(read.batches, sent.batches);
+      ASSERT_EQ(read.variants.size(), sent.variants.size());
+      for (std::size_t v = 0; v < sent.variants.size(); ++v) {
+        ASSERT_EQ(read.variants[v].size(), sent.variants[v].size());
+        for (std::size_t m = 0; m < sent.variants[v].size(); ++m) {
+          EXPECT_EQ(read.variants[v][m]->id(), sent.variants[v][m]->id());
+        }
+      }
+    }
+    const auto claims = claims_of(content.exposure);
     ASSERT_EQ(checked->claims.size(), claims.size());
     for (std::size_t i = 0; i < claims.size(); ++i) {
       EXPECT_EQ(checked->claims[i].epsilon, claims[i].epsilon);
@@ -46,14 +67,13 @@ class OfMechanism : public TestWithParam<Sample> {};
 
 TEST_P(OfMechanism, IsRebuiltFromItsText) {
   CertificateContent content;
-  content.mechanism = GetParam().mechanism;
-  content.parameters = GetParam().parameters;
-  content.domain = Domain{flat_layout(7), {GetParam().range}};
-  content.exposure.rounds = 2;
+  content.mechanisms = {
+      {GetParam().mechanism, GetParam().parameters, Domain{flat_layout(7), {GetParam().range}}}};
+  content.exposure.turns = {turn_of(built(content.mechanisms[0]), 2)};
   const auto checked = check_certificate(made_text(content));
   ASSERT_TRUE(checked) << checked.error().message;
   EXPECT_FALSE(checked->signer_known);
-  EXPECT_EQ(checked->guarantee.epsilon, (*GetParam().make(7))->guarantee().epsilon);
+  EXPECT_EQ(checked->guarantees.at(0).epsilon, (*GetParam().make(7))->guarantee().epsilon);
 }
 
 std::string case_name(const testing::TestParamInfo<Sample>& param) {
@@ -129,13 +149,14 @@ TEST(Certificate, WhatFollowsFromTheContentIsFoundWhoeverSigns) {
                                    "/ledger/hash", "/recipe", "/sotto"}));
   EXPECT_EQ(unnoticed(shuffled_content(), "/claims"), std::set<std::string>{});
   // A fourth round that no client took part in twice, and the last digit of a percentage.
-  EXPECT_EQ(unnoticed(shuffled_content(), "/exposure"),
-            (std::set<std::string>{"/exposure/audit/confidence", "/exposure/batches/1/rounds"}));
+  EXPECT_EQ(
+      unnoticed(shuffled_content(), "/exposure"),
+      (std::set<std::string>{"/exposure/audit/confidence", "/exposure/turns/0/batches/1/rounds"}));
 }
 
 TEST(Certificate, AConsistentLieNeedsTheKeyToBeFound) {
   CertificateContent lie = small_content();
-  lie.exposure.rounds = 1;
+  lie.exposure.turns[0].rounds = 1;
   const SigningKey other = *SigningKey::generate();
   const auto text = make_certificate(lie, other);
   ASSERT_TRUE(text);
@@ -161,13 +182,13 @@ TEST(Certificate, SaysWhatIsExpectedAndWhatWasFound) {
   EXPECT_NE(error.error().message.find("found 0.5"), std::string::npos);
 
   certificate = Json::parse(made_text(small_content()));
-  std::string threshold = certificate["mechanism"]["constants"][7]["value"];
+  std::string threshold = certificate["mechanisms"][0]["constants"][7]["value"];
   threshold.back() = threshold.back() == '0' ? '1' : '0';
-  certificate["mechanism"]["constants"][7]["value"] = threshold;
+  certificate["mechanisms"][0]["constants"][7]["value"] = threshold;
   EXPECT_EQ(broken(*examine_certificate(forged(certificate))),
             std::vector<std::string>{"thresholds"});
   certificate = Json::parse(made_text(small_content()));
-  certificate["mechanism"]["guarantee"]["units"] = 10;
+  certificate["mechanisms"][0]["guarantee"]["units"] = 10;
   EXPECT_EQ(broken(*examine_certificate(forged(certificate))),
             std::vector<std::string>{"guarantee"});
 }
@@ -175,14 +196,15 @@ TEST(Certificate, SaysWhatIsExpectedAndWhatWasFound) {
 TEST(Certificate, UnknownAndMissingFieldsAreFound) {
   const Json certificate = Json::parse(made_text(shuffled_content()));
   const std::string objects[] = {"",
-                                 "/mechanism",
-                                 "/mechanism/domain",
-                                 "/mechanism/domain/tensors/0",
-                                 "/mechanism/parameters/0",
-                                 "/mechanism/constants/0",
-                                 "/mechanism/guarantee",
+                                 "/mechanisms/0",
+                                 "/mechanisms/0/domain",
+                                 "/mechanisms/0/domain/tensors/0",
+                                 "/mechanisms/0/parameters/0",
+                                 "/mechanisms/0/constants/0",
+                                 "/mechanisms/0/guarantee",
                                  "/exposure",
-                                 "/exposure/batches/0",
+                                 "/exposure/turns/0",
+                                 "/exposure/turns/0/batches/0",
                                  "/exposure/audit",
                                  "/ledger",
                                  "/claims/0"};
@@ -234,7 +256,7 @@ TEST(Certificate, IsWrittenWholeOrNotAtAll) {
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   EXPECT_TRUE(check_certificate(text, test_key().public_key()));
   CertificateContent bad = small_content();
-  bad.parameters["epsilon"] = -1.0;
+  bad.mechanisms[0].parameters["epsilon"] = -1.0;
   EXPECT_FALSE(write_certificate(folder.path() / "bad.json", bad, test_key()));
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "bad.json"));
   bad = small_content();

@@ -48,7 +48,7 @@ TEST(Hostile, OtherThings) {
   expect_refused(std::string("\0\0\0", 3), "no valid JSON");
   expect_refused("\xff\xfe", "no valid JSON");
   const std::string text = made_text(small_content());
-  expect_refused(replaced(text, "certificate.v1", "certificate.v2"), "its format is");
+  expect_refused(replaced(text, "certificate.v2", "certificate.v1"), "its format is");
 }
 
 TEST(Hostile, KeysTwiceAndOtherSpellings) {
@@ -77,22 +77,41 @@ TEST(Hostile, NumbersThatAreNone) {
   };
   for (const Json& bad : {Json(-1), Json(0.5), Json("3"), Json(nullptr), Json(true), Json(1e300),
                           Json(std::uint64_t{1} << 40), Json::array()}) {
-    expect_refused(with("/exposure/rounds", bad), "'rounds' must be");
+    expect_refused(with("/exposure/turns/0/rounds", bad), "'rounds' must be");
   }
   for (const std::string bad : {"nan", "inf", "", "0x1p+0 ", "1.5", "0X1P+0", "0x1.80p+0"}) {
-    expect_refused(with("/mechanism/parameters/0/value_hex", bad), "'value_hex' must be");
+    expect_refused(with("/mechanisms/0/parameters/0/value_hex", bad), "'value_hex' must be");
   }
-  expect_refused(with("/exposure/batches", Json::object()), "'batches' must be");
-  expect_refused(with("/exposure/batches", Json::array({7})), "'clients' is missing");
-  expect_refused(with("/exposure/shuffle", "maybe"), "none or shuffler");
-  expect_refused(with("/mechanism/domain/shape", "cube"), "box, ball or one-hot");
-  expect_refused(with("/mechanism", 7), "'name' is missing");
+  expect_refused(with("/exposure/turns/0/batches", Json::object()), "'batches' must be");
+  expect_refused(with("/exposure/turns/0/batches", Json::array({7})), "'clients' is missing");
+  expect_refused(with("/exposure/shuffle", "maybe"), "none, shuffler or latency");
+  expect_refused(with("/mechanisms/0/domain/shape", "cube"), "box, ball or one-hot");
+  expect_refused(with("/mechanisms/0", 7), "'name' is missing");
+  expect_refused(with("/mechanisms", Json::object()), "'mechanisms' must be");
   expect_refused(with("/ledger", "yes"), "'entries' is missing");
+}
+
+TEST(Hostile, TurnsThatSpeakOfNothing) {
+  const Json certificate = Json::parse(made_text(several_content()));
+  const auto with = [&](const Json& variants) {
+    Json other = certificate;
+    other["exposure"]["turns"][0]["variants"] = variants;
+    return forged(other);
+  };
+  EXPECT_TRUE(examine_certificate(with({{1}, {0}})));
+  for (const char* bad : {"7", "{}", "[]", "[7]", "[[4]]", "[[-1]]", "[[0.5]]", "[[\"0\"]]",
+                          "[[0],[0,1]]", "[[0],[]]", "[[18446744073709551615]]"}) {
+    expect_refused(with(Json::parse(bad)), "'variants' must be");
+  }
+  expect_refused(with(Json(std::vector(320, std::vector<int>(320, 0)))), "'variants' must be");
+  Json other = certificate;
+  other["exposure"]["turns"] = 7;
+  expect_refused(forged(other), "'turns' must be");
 }
 
 TEST(Hostile, SizesThatNothingHas) {
   const Json certificate = Json::parse(made_text(small_content()));
-  const Json::json_pointer shape("/mechanism/domain/tensors/0/shape");
+  const Json::json_pointer shape("/mechanisms/0/domain/tensors/0/shape");
   for (const Json& bad :
        {Json::array({std::uint64_t{1} << 63}), Json::array({-1}), Json::array({1 << 30, 1 << 30}),
         Json::array({"2"}), Json(std::vector<int>(100, 1))}) {
@@ -101,29 +120,29 @@ TEST(Hostile, SizesThatNothingHas) {
     expect_refused(forged(other), "'shape' must be");
   }
   Json other = certificate;
-  const Json tensor = other["mechanism"]["domain"]["tensors"][0];
-  for (int i = 0; i < 10'000; ++i) other["mechanism"]["domain"]["tensors"].push_back(tensor);
+  const Json tensor = other["mechanisms"][0]["domain"]["tensors"][0];
+  for (int i = 0; i < 10'000; ++i) other["mechanisms"][0]["domain"]["tensors"].push_back(tensor);
   expect_refused(forged(other), "'tensors' must be");
   other = certificate;
-  other["exposure"]["rounds"] = std::uint64_t{1} << 31;
-  other["mechanism"]["domain"]["tensors"][0]["shape"] = {1 << 30};
+  other["exposure"]["turns"][0]["rounds"] = std::uint64_t{1} << 31;
+  other["mechanisms"][0]["domain"]["tensors"][0]["shape"] = {1 << 30};
   expect_refused(forged(other), "'rounds' must be at most 2^44");
   other = certificate;
-  other["exposure"]["batches"] = {{{"clients", std::uint64_t{1} << 40}, {"rounds", 1}}};
+  other["exposure"]["turns"][0]["batches"] = {{{"clients", std::uint64_t{1} << 40}, {"rounds", 1}}};
   expect_refused(forged(other), "'clients' must be");
 }
 
 // A mechanism that cannot be: known by form, found when it is built.
 TEST(Hostile, AMechanismThatCannotBe) {
   Json certificate = Json::parse(made_text(small_content()));
-  certificate["mechanism"]["name"] = "srrr";
+  certificate["mechanisms"][0]["name"] = "srrr";
   const auto unknown = examine_certificate(forged(certificate));
   ASSERT_TRUE(unknown);
   EXPECT_EQ(broken(*unknown), std::vector<std::string>{"mechanism"});
   EXPECT_NE(unknown->findings.back().detail.find("did you mean 'srr'"), std::string::npos);
   certificate = Json::parse(made_text(small_content()));
-  certificate["mechanism"]["parameters"][0]["value"] = -1.0;
-  certificate["mechanism"]["parameters"][0]["value_hex"] = "-0x1p+0";
+  certificate["mechanisms"][0]["parameters"][0]["value"] = -1.0;
+  certificate["mechanisms"][0]["parameters"][0]["value_hex"] = "-0x1p+0";
   EXPECT_EQ(broken(*examine_certificate(forged(certificate))),
             std::vector<std::string>{"mechanism"});
 }

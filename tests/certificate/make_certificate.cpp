@@ -12,12 +12,12 @@ int main(int count, char** arguments) {
   }
   using namespace sotto;
   CertificateContent content;
-  content.mechanism = "privunit";
-  content.parameters = {{"epsilon", 4.0}};
-  content.domain = Domain{flat_layout(1000), {{0.0, 1.0}}};
-  content.exposure.rounds = 10;
+  content.mechanisms = {{"privunit", {{"epsilon", 4.0}}, Domain{flat_layout(1000), {{0.0, 1.0}}}}};
+  const MechanismSpec& spec = content.mechanisms[0];
+  auto mechanism = make_mechanism(spec.name, spec.domain, spec.parameters);
+  if (!mechanism) return 1;
+  content.exposure.turns = {turn_of(std::move(*mechanism), 10, 5000)};
   content.exposure.shuffle = ShuffleMode::kShuffler;
-  content.exposure.batches = {{5000, 10}};
   content.ledger = LedgerHead{50'000, std::string(64, 'a')};
   content.accounts = 5000;
   const auto key = SigningKey::read(arguments[1]);

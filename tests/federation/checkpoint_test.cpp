@@ -18,6 +18,9 @@ Checkpoint sample() {
   checkpoint.recipe = "abc";
   checkpoint.layout = "def";
   checkpoint.weights = {1.5F, -2.25F, 0.0F};
+  checkpoint.velocity = {0.25F, 0.5F, -1.0F};
+  checkpoint.ranges = {{2, {{0.5, 0.125}, {1.0 / 3.0, 2.0}}}};
+  checkpoint.states = {{3, {7.0F, 8.0F}}, {9, {9.5F}}};
   RoundMetrics metrics;
   metrics.round = 1;
   metrics.clients = 4;
@@ -46,6 +49,10 @@ TEST(Checkpoint, ComesBackAsItWas) {
   EXPECT_EQ(back->recipe, "abc");
   EXPECT_EQ(back->layout, "def");
   EXPECT_EQ(back->weights, sample().weights);
+  EXPECT_EQ(back->velocity, sample().velocity);
+  EXPECT_EQ(back->states, sample().states);
+  ASSERT_EQ(back->ranges.at(2).size(), 2U);
+  EXPECT_EQ(back->ranges.at(2)[1].centre, 1.0 / 3.0);
   ASSERT_EQ(back->rounds.size(), 2U);
   EXPECT_EQ(back->rounds[0].accuracy, 0.75);
   EXPECT_FALSE(back->rounds[1].accuracy);

@@ -24,20 +24,22 @@ TEST(Plan, NeedsNoDataOfAKnownSet) {
       plan_of(recipe_of("[federation]\nclients = 200\nfraction = 0.3\nrounds = 7\n"
                         "[privacy]\nmechanism = \"two-point\"\nepsilon = 1.0\n"
                         "[shuffle]\nmode = \"shuffler\"\nsplit = 10\n[account]\ndelta = 1e-5\n"));
-  EXPECT_EQ(plan.mechanism->outputs(), 20490U);
+  ASSERT_EQ(plan.groups.size(), 1U);
+  const Exposure& exposure = plan.groups[0].exposure;
+  EXPECT_EQ(exposure.mechanisms().front()->outputs(), 20490U);
   EXPECT_EQ(plan.clients, 200U);
   EXPECT_EQ(plan.clients_per_round, 60U);
-  EXPECT_EQ(plan.exposure.rounds, 7U);
-  EXPECT_FALSE(plan.exposure.every_round);
-  EXPECT_EQ(plan.exposure.shuffle, ShuffleMode::kShuffler);
-  EXPECT_EQ(plan.exposure.split, 10U);
-  EXPECT_EQ(plan.exposure.delta, 1e-5);
-  EXPECT_EQ(plan.exposure.batches, (std::map<std::uint64_t, std::uint64_t>{{60, 7}}));
+  EXPECT_EQ(exposure.rounds(), 7U);
+  EXPECT_FALSE(exposure.every_round);
+  EXPECT_EQ(exposure.shuffle, ShuffleMode::kShuffler);
+  EXPECT_EQ(exposure.split, 10U);
+  EXPECT_EQ(exposure.delta, 1e-5);
+  EXPECT_EQ(exposure.batches(), (std::map<std::uint64_t, std::uint64_t>{{60, 7}}));
 }
 
 TEST(Plan, LimitsOnRoundsLowerThePlan) {
-  EXPECT_EQ(plan_of(recipe_of("[ledger]\nrounds = [2, 4]\n")).exposure.rounds, 4U);
-  EXPECT_EQ(plan_of(recipe_of("[ledger]\nrounds = 400\n")).exposure.rounds, 10U);
+  EXPECT_EQ(plan_of(recipe_of("[ledger]\nrounds = [2, 4]\n")).groups[0].exposure.rounds(), 4U);
+  EXPECT_EQ(plan_of(recipe_of("[ledger]\nrounds = 400\n")).groups[0].exposure.rounds(), 10U);
 }
 
 TEST(Plan, SaysWhatItCannotPlan) {
