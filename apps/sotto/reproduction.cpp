@@ -58,15 +58,15 @@ std::string markdown_of(const Experiment& experiment, const ReproduceOptions& op
                   seeds > 1 ? fmt::format("-{}", seeds) : "", duration(summary.seconds),
                   summary.study->statistic == "best" ? "best round" : "last round"));
   text +=
-      "| configuration | paper | measured | epsilon of one weight | epsilon of a client | time |\n"
-      "| --- | --- | --- | --- | --- | --- |\n";
+      "| configuration | paper | measured | epsilon of one weight | of one record | of a client | "
+      "time |\n| --- | --- | --- | --- | --- | --- | --- |\n";
   std::string notes;
   for (const Finding& finding : summary.findings) {
     const Configuration& configuration = *finding.configuration;
     text += "|" + cell(configuration.label) + cell(paper_text(configuration.paper)) +
             cell(finding.accuracy ? accuracy_text(*finding.accuracy) : "failed") +
-            cell(epsilon_words(finding.unit)) + cell(epsilon_words(finding.client)) +
-            cell(duration(finding.seconds)) + "\n";
+            cell(epsilon_words(finding.unit)) + cell(record_words(finding)) +
+            cell(epsilon_words(finding.client)) + cell(duration(finding.seconds)) + "\n";
     const std::string note = configuration.note.empty()
                                  ? ""
                                  : "- " + configuration.series + ": " + configuration.note + "\n";

@@ -41,14 +41,16 @@ Result<Summary> run_study_shown(const Study& study, const StudyShown& shown) {
 
 std::string findings_table(const Summary& summary) {
   bool papers = false;
+  bool records = false;
   for (const Finding& finding : summary.findings) {
     papers = papers || finding.configuration->paper.has_value();
+    records = records || finding.record.has_value();
   }
   std::vector<std::string> header = {"configuration", "accuracy"};
   if (papers) header.emplace_back("paper");
-  for (const char* name : {"runs", "epsilon of one weight", "epsilon of a client", "time"}) {
-    header.emplace_back(name);
-  }
+  header.insert(header.end(), {"runs", "epsilon of one weight"});
+  if (records) header.emplace_back("epsilon of one record");
+  header.insert(header.end(), {"epsilon of a client", "time"});
   Table table(header);
   for (const Finding& finding : summary.findings) {
     std::vector<std::string> row = {finding.configuration->label,
@@ -56,6 +58,7 @@ std::string findings_table(const Summary& summary) {
     if (papers) row.push_back(paper_text(finding.configuration->paper));
     row.push_back(std::to_string(finding.runs.size()));
     row.push_back(epsilon_words(finding.unit));
+    if (records) row.push_back(record_words(finding));
     row.push_back(epsilon_words(finding.client));
     row.push_back(duration(finding.seconds));
     table.add(std::move(row));

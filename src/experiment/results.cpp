@@ -55,6 +55,8 @@ Json finding_json(const Finding& finding) {
   json["note"] = configuration.note;
   json["mechanism"] = finding.mechanism;
   json["claims"] = {{"one_weight", claim_json(finding.unit)},
+                    {"record", claim_json(finding.record)},
+                    {"record_features", claim_json(finding.features)},
                     {"published", claim_json(finding.published)},
                     {"client_local", claim_json(finding.local)},
                     {"client", claim_json(finding.client)}};
@@ -95,6 +97,14 @@ std::string epsilon_words(const std::optional<PrivacyClaim>& claim) {
   std::string text = number_up(claim->epsilon);
   if (claim->delta > 0.0) text += ", delta " + number_up(claim->delta);
   return text + (claim->vacuous ? " (vacuous)" : "");
+}
+
+std::string record_words(const Finding& finding) {
+  std::string text = epsilon_words(finding.record);
+  if (finding.record && std::isinf(finding.record->epsilon) && finding.features) {
+    text += " (features alone " + number_up(finding.features->epsilon) + ")";
+  }
+  return text;
 }
 
 nlohmann::ordered_json results_json(const Summary& summary) {

@@ -16,6 +16,9 @@ std::string paper_text(const std::optional<PaperFigure>& paper);
 /// "infinite", "614,700 (vacuous)", "0.885, delta 1e-06"; "-" where nothing is claimed.
 std::string epsilon_words(const std::optional<PrivacyClaim>& claim);
 
+/// Of one record: "infinite (features alone 34,886)" where its label has no protection.
+std::string record_words(const Finding& finding);
+
 /// {"format":"sotto.study.v1","name","quick","machine","date","configurations":[...]}
 nlohmann::ordered_json results_json(const Summary& summary);
 /// One line for each configuration.

@@ -38,6 +38,9 @@ void add_run(Finding& finding, RunRecord record) {
   finding.mechanism = record.mechanism;
   finding.seconds += record.total_seconds();
   keep_worse(finding.unit, find_claim(record, "one weight"));
+  const PrivacyClaim* const one = find_claim(record, "one record, whole training");
+  keep_worse(finding.record, one != nullptr ? one : find_claim(record, "record, whole training"));
+  keep_worse(finding.features, find_claim(record, "record, features alone"));
   keep_worse(finding.published, find_claim(record, "as published"));
   keep_worse(finding.local, strongest(record, "client, whole training"));
   keep_worse(finding.client, record.client_claim());

@@ -27,7 +27,9 @@ struct Finding {
   std::vector<std::pair<std::string, std::string>> failed;  // name of the run, why
   double seconds = 0.0;                                     // of all runs
   std::string mechanism;
-  std::optional<PrivacyClaim> unit;       // one weight, one round: exact
+  std::optional<PrivacyClaim> unit;    // one weight, one round: exact
+  std::optional<PrivacyClaim> record;  // one record over the whole training, where that is claimed
+  std::optional<PrivacyClaim> features;   // of it, without its label
   std::optional<PrivacyClaim> published;  // what the authors claim
   std::optional<PrivacyClaim> local;      // client, whole training, no trust in a shuffler
   std::optional<PrivacyClaim> client;     // the strongest that a client may be told

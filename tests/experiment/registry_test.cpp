@@ -118,12 +118,9 @@ TEST(Registry, CarriedEntriesAreSoundAndUnique) {
 }
 
 /// Entries that wait for keys or recipes of another branch.
-const std::set<std::string> kWaiting = {
-    "srr-mnist",   "srr-params",    "srr-epsilon",    "srr-clients",   "srr-mechanisms",
-    "srr-cifar",   "srr-medical",   "ldp-fl-mnist",   "ldp-fl-fmnist", "cldp-fmnist",
-    "cldp-cycles", "cldp-personal", "cldp-baselines", "ldpfl-mnist",   "ldpfl-fmnist",
-    "ldpfl-cifar", "ldpfl-alpha",   "ldpfl-noniid",   "ldpfl-alone",   "ldpfl-table1",
-    "client-level"};
+const std::set<std::string> kWaiting = {"cldp-baselines", "ldpfl-mnist",  "ldpfl-fmnist",
+                                        "ldpfl-cifar",    "ldpfl-alpha",  "ldpfl-noniid",
+                                        "ldpfl-alone",    "ldpfl-table1", "client-level"};
 
 /// Every run of every entry, full and quick, is a valid recipe: a typing error in a file of
 /// experiments must not wait for hours of training.
