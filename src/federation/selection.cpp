@@ -47,4 +47,17 @@ std::vector<std::uint32_t> pick_once(std::uint64_t seed, RoundId round, std::siz
   return picked;
 }
 
+std::vector<std::uint32_t> round_clients(const Recipe::Federation& federation, RoundId round,
+                                         std::size_t clients, std::size_t count) {
+  const auto seed = static_cast<std::uint64_t>(federation.seed);
+  if (federation.selection == "anonymous") {
+    const double share = static_cast<double>(count) / static_cast<double>(clients);
+    return accept_clients(seed, round, clients, share);
+  }
+  if (federation.selection == "once") {
+    return pick_once(seed, round, clients, static_cast<std::size_t>(federation.rounds));
+  }
+  return pick_clients(seed, round, clients, count);
+}
+
 }  // namespace sotto
