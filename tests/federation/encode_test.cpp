@@ -227,7 +227,7 @@ TEST(EncodeRun, TellsClaimedAndExactEpsilon) {
   EXPECT_EQ(encode["trained_on"], "client");
   const auto plan = plan_privacy(recipe, {}, {});
   ASSERT_TRUE(plan) << plan.error().message;
-  const std::vector<Claim> planned = claims_of(*plan, plan->groups.front().exposure);
+  const std::vector<Claim>& planned = plan->groups.front().claims;
   ASSERT_EQ(planned.size(), result.claims.size());
   for (std::size_t i = 0; i < planned.size(); ++i) {
     EXPECT_EQ(to_json(planned[i]), to_json(result.claims[i])) << "a plan promises what is done";
