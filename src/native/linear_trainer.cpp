@@ -58,8 +58,8 @@ class LinearTrainer final : public Trainer {
   Result<void> train(const Dataset& data, std::span<const std::uint32_t> indices,
                      const Preprocess& preprocess, const TrainOptions& options,
                      BitSource bits) override {
-    if (options.optimizer != Optimizer::kSgd) {
-      return fail(ErrorKind::kUsage, "the native engine trains by sgd alone");
+    if (options.optimizer != Optimizer::kSgd || options.clip != 0.0 || options.noise != 0.0) {
+      return fail(ErrorKind::kUsage, "the native engine trains by plain sgd alone");
     }
     std::vector<std::uint32_t> order(indices.begin(), indices.end());
     step_.resize(weights_.size());

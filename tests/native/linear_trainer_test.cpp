@@ -119,6 +119,11 @@ TEST(NativeLinear, RefusesWhatItCannotTrain) {
   adam.optimizer = Optimizer::kAdam;
   EXPECT_FALSE(fixture.trainer->train(fixture.data, all_of(fixture.data), {}, adam,
                                       BitSource::from_seed(1, "train")));
+  TrainOptions clipped;
+  clipped.clip = 1.0;
+  EXPECT_FALSE(fixture.trainer->train(fixture.data, all_of(fixture.data), {}, clipped,
+                                      BitSource::from_seed(1, "train")));
+  EXPECT_FALSE(fixture.factory->trains_privately());
   EXPECT_FALSE(fixture.factory->save(fixture.weights, "model.pt"));
 }
 
