@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
+#include <ctime>
 
 #include "account/chunks.h"
 #include "flat_layout.h"
@@ -377,10 +377,9 @@ TEST(Claims, AMillionClientsAndMillionsOfWeightsAnswerAtOnce) {
   const auto big = tensors(parts, 0.01);
   ASSERT_GT(big->outputs(), 5'600'000U);
   for (const std::uint64_t split : {1U, 100U}) {
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // of the processor: others may be at work
     const std::vector<Claim> claims = claims_of(*big, shuffled(1'000'000, 1000, split));
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(seconds.count(), 2.0) << split;
+    EXPECT_LT(std::clock() - start, 2 * CLOCKS_PER_SEC) << split;
     EXPECT_LT(last(claims, "client, whole training, after the shuffler").epsilon,
               last(claims, "client, whole training").epsilon);
   }

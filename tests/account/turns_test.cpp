@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 
 #include "account/chunks.h"
 #include "account/releases.h"
@@ -335,10 +335,9 @@ TEST(Turns, TwentyTensorsEightyRoundsMillionsOfWeights) {
     turns.push_back(std::move(one));
   }
   const Exposure exposure = of(std::move(turns));
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of the processor: others may be at work
   const std::vector<Claim> claims = claims_of(exposure);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(seconds.count(), 2.0);
+  EXPECT_LT(std::clock() - start, 2 * CLOCKS_PER_SEC);
   EXPECT_EQ(claims[0].scope, "one weight, one round");
   EXPECT_NEAR(client_claim(claims)->epsilon, 4.48e8 * std::tanh(0.5), 0.05 * 4.48e8);
 }
