@@ -6,6 +6,7 @@
 
 #include "account/plan.h"
 #include "account_bounds.h"
+#include "account_cap.h"
 #include "account_commands.h"
 #include "account_report.h"
 #include "base/nearest.h"
@@ -23,6 +24,7 @@ struct Arguments {
   std::optional<double> sampling;
   std::string solve;
   bool local = false;
+  bool choose_cap = false;
   bool json = false;
 };
 
@@ -229,10 +231,53 @@ void print_plan(const Arguments& arguments, const Open& open, const Plan& plan) 
   if (!plan.next) fmt::print("There is no next value that would miss it.\n");
 }
 
+nlohmann::ordered_json cap_json(const CapChoice& choice) {
+  return {{"cap", choice.cap},
+          {"epsilon", choice.epsilon0},
+          {"squared_error", choice.squared_error},
+          {"client_epsilon", number_json(choice.plan.price.epsilon)}};
+}
+
+void print_caps(const CapPlan& caps) {
+  Table table({"", "privacy.epsilon", "privacy.cap", "squared error", "client's epsilon"});
+  const std::pair<const char*, const CapChoice*> rows[] = {{"best", &caps.best},
+                                                           {"privunit's own", &caps.preset}};
+  for (const auto& [name, choice] : rows) {
+    table.add({name, fmt::format("{}", choice->epsilon0), short_number(choice->cap),
+               short_number(choice->squared_error), epsilon_text(*choice->plan.price.epsilon)});
+  }
+  fmt::print("\n{}", table.text());
+}
+
+Result<int> cap_command(const Arguments& arguments, const Open& open, const Training& training) {
+  if (open.unknown != PlanUnknown::kEpsilon0) {
+    return fail(ErrorKind::kUsage,
+                "--choose-cap finds epsilon0 with it: give --rounds and "
+                "--clients, and no --epsilon");
+  }
+  Progress progress("searching");
+  SOTTO_TRY(const CapPlan caps,
+            choose_cap(arguments.report, training, *arguments.target,
+                       [&](std::size_t done, std::size_t all) { progress.update(done, all); }));
+  progress.clear();
+  const Plan& plan = caps.best.plan;
+  if (arguments.json) {
+    nlohmann::ordered_json json = to_json(arguments, training, open, plan);
+    json["best"] = cap_json(caps.best);
+    json["preset"] = cap_json(caps.preset);
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    print_plan(arguments, open, plan);
+    if (plan.possible) print_caps(caps);
+  }
+  return plan.possible ? 0 : 1;
+}
+
 Result<int> plan_command(const Arguments& arguments) {
   SOTTO_CHECK(check(arguments));
   SOTTO_TRY(const Open* const open, find_open(arguments));
   SOTTO_TRY(const Training training, training_of(arguments, open->unknown));
+  if (arguments.choose_cap) return cap_command(arguments, *open, training);
   Progress progress("searching");
   SOTTO_TRY(const Plan plan,
             make_plan(training, open->unknown, *arguments.target,
@@ -269,6 +314,8 @@ void add_account_plan(CLI::App& account, Action& action) {
       .add_option("--solve", arguments->solve,
                   "epsilon0, split, rounds or clients; default: the one that is not given")
       ->type_name("NUMBER");
+  command.add_flag("--choose-cap", arguments->choose_cap,
+                   "privunit: also the cap with the least error at the target");
   command.add_flag("--json", arguments->json, "print JSON");
   command.footer(
       "Finds the largest epsilon0 (of five digits), split or number of rounds, or the fewest\n"
@@ -280,7 +327,9 @@ void add_account_plan(CLI::App& account, Action& action) {
       "  sotto account plan --target-epsilon 8 --epsilon0 1 --weights 20490 --split 1 --rounds 1\n"
       "  sotto account plan --target-epsilon 8 --local --weights 20490 --rounds 10\n"
       "  sotto account plan --target-epsilon 1 --mechanism privunit --dimension 8340 \\\n"
-      "    --clients 60000 --rounds 100 --json | jq .value");
+      "    --clients 60000 --rounds 100 --json | jq .value\n"
+      "  sotto account plan --target-epsilon 1 --mechanism privunit --dimension 8340 \\\n"
+      "    --clients 60000 --rounds 100 --choose-cap");
   command.callback(
       [&action, arguments] { action = [arguments] { return plan_command(*arguments); }; });
 }

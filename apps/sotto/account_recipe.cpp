@@ -107,6 +107,10 @@ void print_plan(const Recipe& recipe, const PrivacyPlan& plan) {
                    : fmt::format("a shuffler of {} weight{} at a time", with_commas(exposure.split),
                                  exposure.split == 1 ? "" : "s");
   }
+  if (recipe.encode.on()) {
+    fmt::print("{}: records as {} bits under {}, randomized once\n", recipe.output.name,
+               with_commas(plan.records->bits->outputs()), recipe.encode.mechanism);
+  }
   fmt::print("{}: mechanism {}, {} weights, {} of {} clients a round, {} rounds, {}\n\n",
              recipe.output.name, recipe.privacy.mechanism, with_commas(weights_of(exposure)),
              with_commas(plan.clients_per_round), with_commas(plan.clients),
@@ -115,8 +119,12 @@ void print_plan(const Recipe& recipe, const PrivacyPlan& plan) {
     if (plan.groups.size() > 1) {
       fmt::print("{} {}:\n", with_commas(group.clients), group.name);
     }
-    fmt::print("{}\n{}", claims_table(group.claims), promise(group.claims));
+    fmt::print("{}\n{}{}", claims_table(group.claims), promise(group.claims),
+               record_promise(group.claims));
     if (&group != &plan.groups.back()) fmt::print("\n");
+  }
+  if (plan.groups.size() > 1) {
+    fmt::print("\nPromised least: {}.\n", worst_group(plan.groups).name);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "report/markup.h"
+#include "sotto/records.h"
 #include "terminal.h"
 
 namespace sotto::cli {
@@ -75,6 +76,17 @@ std::string promise(const std::vector<Claim>& claims) {
   text += '.';
   if (claim->assumption != "-") text += " This assumes: " + claim->assumption + '.';
   return wrapped(text);
+}
+
+std::string record_promise(const std::vector<Claim>& claims) {
+  const Claim* const claim = record_claim(claims);
+  if (claim == nullptr) return "";
+  if (std::isinf(claim->epsilon)) {
+    return wrapped("A single record is promised nothing either: its epsilon is infinite.");
+  }
+  return wrapped(fmt::format("A single record is promised epsilon {} over the whole training{}.",
+                             number_up(claim->epsilon),
+                             claim->vacuous() ? ", which is vacuous" : ""));
 }
 
 }  // namespace sotto::cli

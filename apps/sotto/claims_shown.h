@@ -14,4 +14,7 @@ std::string claims_table(const std::vector<Claim>& claims);
 /// One plain sentence: what a client is promised over the whole training.
 std::string promise(const std::vector<Claim>& claims);
 
+/// The same about a single record, where clients randomize record by record; else empty.
+std::string record_promise(const std::vector<Claim>& claims);
+
 }  // namespace sotto::cli

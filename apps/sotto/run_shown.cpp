@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sotto/native.h"
 #include "terminal.h"
 
 namespace sotto::cli {
@@ -39,6 +40,16 @@ Result<void> prepare_ledger(ShownRun& run) {
   return {};
 }
 
+/// The native engine where it can do the work: gradients of a linear network on the cpu, for which
+/// a call of LibTorch costs hundreds of times as much as the arithmetic. LibTorch writes the model.
+Result<std::shared_ptr<const TrainerFactory>> make_engine(const TrainerRequest& request) {
+  SOTTO_TRY(std::shared_ptr<const TrainerFactory> torch, make_torch_factory(request));
+  const bool native = request.gradients && request.file.empty() && request.device == "cpu" &&
+                      is_linear(request.network);
+  if (!native) return torch;
+  return make_native_factory(request, std::move(torch));
+}
+
 }  // namespace
 
 bool keeps_ledgers() {
@@ -68,6 +79,9 @@ Result<RunResult> run_shown(ShownRun run) {
     progress.update((round - 1) * total + done, rounds * total,
                     fmt::format("round {}/{}{}, {:.1f} clients/s", round, rounds, accuracy, rate));
   };
+  run.options.on_prepare = [&](const char* stage, std::uint64_t done, std::uint64_t total) {
+    progress.update(done, total, stage);
+  };
   run.options.on_round = [&](const RoundMetrics& metrics) {
     if (metrics.accuracy) accuracy = ", accuracy " + percent(metrics.accuracy);
     if (!run.print_rounds) return;
@@ -87,7 +101,7 @@ Result<RunResult> run_shown(ShownRun run) {
     progress.clear();
     fmt::print(stderr, "sotto: {}\n", note);
   };
-  return run_recipe(run.recipe, run.options, make_torch_factory);
+  return run_recipe(run.recipe, run.options, make_engine);
 }
 
 }  // namespace sotto::cli

@@ -33,6 +33,9 @@ struct SampleShape {
 struct Dataset {
   SampleShape shape;
   std::variant<std::vector<std::uint8_t>, std::vector<float>> values;
+  /// Whether the bytes hold eight values each, which are bits, the first one lowest. A sample then
+  /// starts at a byte of its own.
+  bool packed = false;
   std::vector<std::int32_t> labels;  // in [0, classes)
   std::int32_t classes = 0;
   std::vector<std::string> class_names;  // empty, or one for each class
@@ -40,6 +43,8 @@ struct Dataset {
   std::vector<std::uint32_t> users;
 
   std::size_t size() const noexcept { return labels.size(); }
+  /// Bytes of a sample whose values are bits.
+  std::size_t packed_size() const noexcept { return (shape.size() + 7) / 8; }
 };
 
 struct DataSplit {
@@ -48,7 +53,8 @@ struct DataSplit {
   Dataset test;
 };
 
-/// What happens to a sample between storage and network. Bytes are scaled to [0, 1] first.
+/// What happens to a sample between storage and network. Bytes are scaled to [0, 1] first. Bits can
+/// be normalised only: they are no images.
 struct Preprocess {
   /// One number for each channel, or one for all. Empty: no normalisation.
   std::vector<float> mean;

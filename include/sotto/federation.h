@@ -17,6 +17,7 @@
 #include "sotto/ledger.h"
 #include "sotto/mechanism.h"
 #include "sotto/recipe.h"
+#include "sotto/records.h"
 #include "sotto/stages.h"
 #include "sotto/trainer.h"
 
@@ -48,6 +49,7 @@ struct RoundPlan {
   std::vector<ClientGroup> groups;
   std::size_t split = 0;  // symbols in an envelope; 0: the whole report
   Payload payload = Payload::kWeights;
+  bool fills_ball = false;  // whether payloads are made as long as the ball's norm
   /// The longest random delay of an envelope, in seconds; 0: none.
   double latency = 0.0;
 
@@ -126,6 +128,9 @@ struct RunOptions {
   /// A client of a round is done: called from worker threads, one at a time.
   std::function<void(RoundId round, std::uint64_t done, std::uint64_t total)> on_client;
   std::function<void(const RoundMetrics&)> on_round;
+  /// Before the first round: so much of what a stage has to do is done. From worker threads, one
+  /// call at a time.
+  std::function<void(const char* stage, std::uint64_t done, std::uint64_t total)> on_prepare;
   std::function<void(const std::string&)> on_note;
 };
 
@@ -166,7 +171,8 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
 struct PrivacyPlan {
   std::size_t clients = 0;
   std::size_t clients_per_round = 0;
-  std::vector<GroupClaims> groups;  // with all that the recipe promises them
+  std::vector<GroupClaims> groups;       // with all that the recipe promises them
+  std::optional<RecordPrivacy> records;  // where records are randomized before the rounds
 };
 
 /// Reads data only where it must: to learn the shape of a set that is not a known one, or how many

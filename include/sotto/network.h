@@ -37,6 +37,8 @@ struct Network {
   std::vector<Layer> layers;
 
   Layout layout() const;
+  /// How many values the first flattening layer yields; 0 where there is none.
+  std::int64_t features() const;
   /// "conv 1->16 3x3 pad 1, relu, pool 2, ..."
   std::string describe() const;
   /// PyTorch source of the same network.

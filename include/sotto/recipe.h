@@ -34,6 +34,7 @@ struct Recipe {
     std::string test_labels;
     double test_fraction = 0.1;
     std::string partition = "stratified";
+    std::string features = "none";
     bool normalize = true;
     std::vector<double> mean;
     std::vector<double> deviation;
@@ -47,6 +48,31 @@ struct Recipe {
     std::string name;
     std::string file;
   } model;
+
+  /// Records are encoded as bits and randomized once, before the first round (LDPFL).
+  struct Encode {
+    std::string network;  // whose features stand for a record; empty: there is no such stage
+    std::string data;     // public set that it is trained on; empty: each client's own records
+    std::string layer = "flatten";        // "scores"
+    std::int64_t features = 0;            // means of so many groups of features; 0: all features
+    std::int64_t whole_bits = 4;          // of a feature
+    std::int64_t fraction_bits = 5;       // of a feature
+    std::string mechanism;                // for the bits of a record
+    std::optional<double> epsilon;        // of the mechanism
+    std::optional<double> alpha;          // of ldpfl-1 and ldpfl-2
+    std::optional<double> label_epsilon;  // of the label; not given: labels are not protected
+    std::string test = "randomized";      // "plain"
+    std::string optimizer = "rmsprop";
+    double lr = 0.001;
+    double lr_decay = 1e-6;
+    double weight_decay = 1e-4;
+    std::int64_t batch_size = 64;
+    std::int64_t epochs = 50;
+
+    bool on() const { return !network.empty(); }
+    /// Whether clients' own records decide how records are encoded.
+    bool trains_on_records() const { return data.empty() && epochs > 0; }
+  } encode;
 
   struct Train {
     std::string optimizer = "sgd";
@@ -66,7 +92,7 @@ struct Recipe {
     std::int64_t clients = 100;
     double fraction = 1.0;
     std::int64_t k = 0;                // clients a round; 0: by fraction
-    std::string selection = "server";  // "anonymous"
+    std::string selection = "server";  // "anonymous", "once"
     std::int64_t rounds = 10;
     std::int64_t patience = 0;  // evaluations without improvement before stopping; 0: never
     std::int64_t evaluate_every = 1;
@@ -90,6 +116,7 @@ struct Recipe {
     std::string range = "fixed";      // "initial", "adaptive"
     double margin = 3.0;              // radius of an initial or adaptive range, in deviations
     std::string buffers = "perturb";  // "local", "reset"
+    bool normalize = false;           // whether every payload is made as long as the ball's norm
   } bound;
 
   /// Which layers are sent in which round, and how a budget for the training is split over them.
@@ -149,7 +176,8 @@ struct Recipe {
 
   /// Whether what happens in a round depends on how many there are in all.
   bool paced() const {
-    return server.decay != "none" || schedule.mode != "all" || schedule.total.has_value();
+    return server.decay != "none" || schedule.mode != "all" || schedule.total.has_value() ||
+           federation.selection == "once";
   }
 
   /// By section, every key, defaults included.

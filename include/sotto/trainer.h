@@ -27,8 +27,10 @@ struct TrainOptions {
   double learning_rate = 0.1;
   double momentum = 0.0;      // SGD
   double weight_decay = 0.0;  // L2, added to the gradient
+  double rate_decay = 0.0;    // step t has learning_rate / (1 + rate_decay t), t from 0
   std::uint32_t batch_size = 16;
   std::uint32_t epochs = 1;
+  std::function<void()> on_epoch;  // called after each pass, by the thread that trains
 
   /// DP-SGD: the l2 norm that the gradient of each sample is clipped to; 0: plain training. Batches
   /// are then lots (lots_of), and what is added to a lot's sum has the deviation clip * noise.
@@ -37,6 +39,12 @@ struct TrainOptions {
   /// Whether the noisy sum is rounded to a lattice, which hides what doubles do in the last bits.
   /// Noise that is to add up with that of other clients must not be.
   bool rounds_noise = true;
+};
+
+/// Which values of a network stand for a sample.
+enum class FeatureLayer {
+  kFlatten,  // what its first flattening layer yields
+  kScores,   // its outputs, one a class
 };
 
 /// How a client with so many samples is taken through DP-SGD in one round: in every step each
@@ -78,7 +86,9 @@ class Trainer {
                              const Preprocess& preprocess, const TrainOptions& options,
                              BitSource bits) = 0;
 
-  /// The mean gradient of the loss over the samples, at the loaded weights; 0 for buffers.
+  /// The mean gradient of the loss over the samples `indices`, at the loaded weights and in
+  /// evaluation mode: no augmentation, no dropout, batch norm by its stored statistics. `out` has
+  /// layout().size() elements; those of buffers become 0.
   virtual Result<void> gradient(const Dataset& data, std::span<const std::uint32_t> indices,
                                 const Preprocess& preprocess, std::span<float> out) {
     (void)data, (void)indices, (void)preprocess, (void)out;
@@ -97,6 +107,16 @@ class Trainer {
   virtual Result<EvaluationSums> evaluate(const Dataset& data,
                                           std::span<const std::uint32_t> indices,
                                           const Preprocess& preprocess) = 0;
+
+  /// Writes the features of each sample, one sample after the other, at the loaded weights and
+  /// without augmentation. `out` has a multiple of indices.size() elements: as many features each
+  /// as the layer has.
+  virtual Result<void> features(const Dataset& data, std::span<const std::uint32_t> indices,
+                                const Preprocess& preprocess, FeatureLayer layer,
+                                std::span<float> out) {
+    (void)data, (void)indices, (void)preprocess, (void)layer, (void)out;
+    return fail(ErrorKind::kUsage, "this trainer cannot tell the features of a sample");
+  }
 };
 
 struct TrainerRequest {
@@ -106,6 +126,7 @@ struct TrainerRequest {
   SampleShape input;  // of the samples, after preprocessing
   std::int64_t classes = 0;
   std::string device = "cpu";  // "cpu", "cuda", "cuda:1"
+  bool gradients = false;      // clients send gradients: no optimizer will run
 };
 
 class TrainerFactory {

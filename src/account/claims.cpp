@@ -47,8 +47,8 @@ class ClaimTable {
       add(all_, costs_.back().kinds, turn.rounds);
     }
     for (const auto& mechanism : exposure.mechanisms()) {
-      used_.push_back({std::string(mechanism->id()), mechanism->guarantee(), mechanism->outputs()});
-      used_.back().name.erase(used_.back().name.rfind(".v"));
+      const std::string id(mechanism->id());
+      used_.push_back({id.substr(0, id.rfind(".v")), mechanism->guarantee(), mechanism->outputs()});
     }
   }
 
@@ -79,9 +79,11 @@ class ClaimTable {
     bool by_weight() const { return guarantee.unit == "weight"; }
   };
 
-  /// The one mechanism of a training that has no other but its variants.
+  /// The one mechanism of a training that has no other but its variants, of these the worst.
   const Used* single() const {
-    return costs_.size() == 1 && costs_[0].reports == 1 ? &used_.front() : nullptr;
+    if (costs_.size() != 1 || costs_[0].reports != 1) return nullptr;
+    return &*std::ranges::max_element(used_, {},
+                                      [](const Used& used) { return used.guarantee.epsilon; });
   }
   std::uint64_t weights() const {
     std::uint64_t most = 0;

@@ -265,6 +265,27 @@ void fill(const std::vector<T>& values, const SampleShape& shape,
   }
 }
 
+/// Eight bits at a time, through a table of what they become.
+void fill_bits(const Dataset& data, std::span<const std::uint32_t> indices,
+               const Preprocess& preprocess, std::span<float> x) {
+  const Normaliser normalise(preprocess, 0, false);
+  const float of_bit[2] = {normalise(0.0F), normalise(1.0F)};
+  std::array<std::array<float, 8>, 256> table;
+  for (std::size_t byte = 0; byte < table.size(); ++byte) {
+    for (std::size_t i = 0; i < 8; ++i) table[byte][i] = of_bit[byte >> i & 1];
+  }
+  const auto& bytes = std::get<std::vector<std::uint8_t>>(data.values);
+  const std::size_t bits = data.shape.size();
+  float* out = x.data();
+  for (const std::uint32_t index : indices) {
+    const std::uint8_t* byte = bytes.data() + index * data.packed_size();
+    for (std::size_t at = 0; at < bits; at += 8, ++byte) {
+      const std::size_t count = std::min<std::size_t>(8, bits - at);
+      out = std::copy_n(table[*byte].data(), count, out);
+    }
+  }
+}
+
 }  // namespace
 
 SampleShape output_shape(const Dataset& data, const Preprocess& preprocess) {
@@ -274,6 +295,10 @@ SampleShape output_shape(const Dataset& data, const Preprocess& preprocess) {
 Result<void> check_preprocess(const Dataset& data, const Preprocess& preprocess) {
   const SampleShape to = output_shape(data, preprocess);
   if (to.size() == 0) return fail(ErrorKind::kUsage, "resize: every side must be at least 1");
+  if (data.packed && (to != data.shape || preprocess.augments() || to.channels != 1)) {
+    return fail(ErrorKind::kUsage,
+                "samples of bits are one channel, neither resized nor augmented");
+  }
   if (to.channels != data.shape.channels && data.shape.channels != 1) {
     return fail(ErrorKind::kUsage, "resize: " + std::to_string(data.shape.channels) +
                                        " channels cannot become " + std::to_string(to.channels) +
@@ -314,8 +339,13 @@ void fill_batch(const Dataset& data, std::span<const std::uint32_t> indices,
   assert(x.size() == indices.size() * output_shape(data, preprocess).size());
   assert(y.size() == indices.size());
   if (!preprocess.augments()) augment = nullptr;
-  std::visit([&](const auto& values) { fill(values, data.shape, indices, preprocess, augment, x); },
-             data.values);
+  if (data.packed) {
+    fill_bits(data, indices, preprocess, x);
+  } else {
+    std::visit(
+        [&](const auto& values) { fill(values, data.shape, indices, preprocess, augment, x); },
+        data.values);
+  }
   for (std::size_t i = 0; i < indices.size(); ++i) y[i] = data.labels[indices[i]];
 }
 

@@ -123,6 +123,7 @@ std::vector<Claim> recipe_claims(const Recipe& recipe, const Exposure& exposure,
     return {{"client, whole training", 0.0, 0.0,
              "nothing leaves a client: its model stays where it was trained", "-", "sotto"}};
   }
+  if (facts.records) return claims_of(*facts.records);
   std::vector<Claim> claims = claims_of(exposure);
   for (Claim& claim : training_claims(recipe, facts)) claims.push_back(std::move(claim));
   return claims;

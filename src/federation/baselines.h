@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -48,6 +49,7 @@ struct TrainingFacts {
   std::size_t parameters = 0;
   std::uint64_t rounds = 0;  // the most that a client took part in
   double delta = 1e-6;
+  std::optional<RecordPrivacy> records = {};  // where records were randomized before the rounds
 };
 TrainingFacts training_facts(const Partition& partition, const Layout& layout,
                              const Exposure& exposure);
@@ -55,7 +57,7 @@ TrainingFacts training_facts(const Partition& partition, const Layout& layout,
 /// Rows of the table of claims beyond the mechanism's: about a record, and what the server sees.
 std::vector<Claim> training_claims(const Recipe& recipe, const TrainingFacts& facts);
 /// The whole table of a recipe: the mechanism's claims and these; of local learning, that nothing
-/// leaves.
+/// leaves; of records that were randomized beforehand, theirs.
 std::vector<Claim> recipe_claims(const Recipe& recipe, const Exposure& exposure,
                                  const TrainingFacts& facts);
 

@@ -19,12 +19,28 @@ std::string mechanism_name(const Mechanism& mechanism) {
   return id.substr(0, id.rfind(".v"));
 }
 
+nlohmann::json batches_json(const std::map<std::uint64_t, std::uint64_t>& batches) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [size, rounds] : batches) list.push_back({{"size", size}, {"rounds", rounds}});
+  return list;
+}
+
+nlohmann::json turn_json(const Turn& turn) {
+  nlohmann::json variants = nlohmann::json::array();
+  for (const auto& together : turn.variants) {
+    nlohmann::json ids = nlohmann::json::array();
+    for (const auto& mechanism : together) ids.push_back(mechanism->id());
+    variants.push_back(std::move(ids));
+  }
+  return {{"variants", std::move(variants)},
+          {"rounds", turn.rounds},
+          {"batches", batches_json(turn.batches)}};
+}
+
 nlohmann::json group_record(const GroupClaims& group) {
   const Exposure& exposure = group.exposure;
-  nlohmann::json batches = nlohmann::json::array();
-  for (const auto& [size, rounds] : exposure.batches()) {
-    batches.push_back({{"size", size}, {"rounds", rounds}});
-  }
+  nlohmann::json turns = nlohmann::json::array();
+  for (const Turn& turn : exposure.turns) turns.push_back(turn_json(turn));
   nlohmann::json claims = nlohmann::json::array();
   for (const Claim& claim : group.claims) claims.push_back(to_json(claim));
   nlohmann::json mechanisms = nlohmann::json::array();
@@ -42,11 +58,12 @@ nlohmann::json group_record(const GroupClaims& group) {
           {"mechanism", mechanisms.empty() ? none : mechanisms[0]["mechanism"]},
           {"mechanism_id", mechanisms.empty() ? none : mechanisms[0]["mechanism_id"]},
           {"mechanisms", mechanisms},
+          {"turns", std::move(turns)},
           {"rounds", exposure.rounds()},
           {"shuffle", name_of(exposure.shuffle)},
           {"split", exposure.split},
           {"sampling", exposure.sampling},
-          {"batches", std::move(batches)},
+          {"batches", batches_json(exposure.batches())},
           {"delta", exposure.delta},
           {"claims", std::move(claims)}};
 }

@@ -51,9 +51,10 @@ Result<std::vector<GroupClaims>> planned_exposures(const Recipe& recipe, const P
   for (std::size_t group = 0; group < planner.groups(); ++group) {
     GroupClaims planned{
         group_name(recipe, planner, group), sizes[group], recipe_exposure(recipe, share), {}, {}};
-    planned.exposure.every_round = per_round == clients;
+    const bool once = recipe.federation.selection == "once";
+    planned.exposure.every_round = per_round == clients || once;
     // Of a group, its share of those who are picked: what can be said before anyone is.
-    const auto batch = planned.exposure.every_round
+    const auto batch = per_round == clients
                            ? sizes[group]
                            : static_cast<std::uint64_t>(static_cast<double>(sizes[group]) * share);
     const Schedule& schedule = planner.schedule();
@@ -65,10 +66,10 @@ Result<std::vector<GroupClaims>> planned_exposures(const Recipe& recipe, const P
       Turn turn;
       turn.variants = {mechanisms_of(parts)};
       for (const Part& part : parts) planned.mechanisms.push_back(part.spec);
-      turn.rounds = rounds;
+      turn.rounds = once ? 1 : rounds;
       if (const std::vector<double>& limits = recipe.ledger.rounds; !limits.empty()) {
         const double most = *std::ranges::max_element(limits);
-        turn.rounds = std::min(rounds, static_cast<std::uint64_t>(most));
+        turn.rounds = std::min(turn.rounds, static_cast<std::uint64_t>(most));
       }
       turn.batches = {{std::max<std::uint64_t>(1, batch), rounds}};
       planned.exposure.turns.push_back(std::move(turn));

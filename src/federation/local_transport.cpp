@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "base/sha256.h"
+#include "bound/fill_ball.h"
 
 namespace sotto {
 Result<std::unique_ptr<LocalTransport>> LocalTransport::make(
@@ -146,6 +147,7 @@ Result<void> LocalTransport::send_client(Lane& lane, const RoundPlan& plan,
       }
     }
     const Domain& domain = part.mechanism->domain();
+    if (plan.fills_ball) fill_ball(values, domain.norm);
     Bounded bounded = bound(Update(domain.layout, std::move(values)), domain);
     Report report = part.mechanism->perturb(bounded, bits);
     values = std::move(bounded).take();

@@ -5,8 +5,10 @@
 
 #include "base/text.h"
 #include "federation/baselines.h"
+#include "federation/encode_plan.h"
 #include "federation/exposure_log.h"
 #include "federation/planner.h"
+#include "sotto/features.h"
 
 namespace sotto {
 namespace {
@@ -15,6 +17,7 @@ struct Outline {
   SampleShape input;
   std::int64_t classes = 0;
   std::size_t clients = 0;
+  std::uint64_t most_records = 0;  // of a client
 };
 
 /// Of a known set from its description; of any other by reading it.
@@ -34,6 +37,7 @@ Result<Outline> outline_of(const Recipe& recipe, const std::filesystem::path& da
                       recipe.data.name + " has " + with_commas(known->train_size) +
                       " training samples, one for each client at least");
     }
+    shape.most_records = most_records(recipe.data.partition, known->train_size, shape.clients);
   } else {
     SOTTO_TRY(const DataSplit data, load_data(data_request(recipe, data_folder)));
     SOTTO_TRY(const Partition partition,
@@ -42,7 +46,12 @@ Result<Outline> outline_of(const Recipe& recipe, const std::filesystem::path& da
     shape.input = data.train.shape;
     shape.classes = data.train.classes;
     shape.clients = partition.clients();
+    for (std::size_t i = 0; i < shape.clients; ++i) {
+      shape.most_records = std::max<std::uint64_t>(shape.most_records, partition.client(i).size());
+    }
   }
+  SOTTO_CHECK(check_features(recipe));
+  SOTTO_TRY(shape.input, feature_shape(recipe.data.features, shape.input));
   if (const auto resized = recipe_resize(recipe)) shape.input = *resized;
   return shape;
 }
@@ -79,6 +88,24 @@ DataRequest data_request(const Recipe& recipe, const std::filesystem::path& fold
   return request;
 }
 
+Result<void> check_features(const Recipe& recipe) {
+  const Recipe::Data& data = recipe.data;
+  if (data.features == "none") return {};
+  const std::pair<const char*, bool> others[] = {{"resize", !data.resize.empty()},
+                                                 {"mean", !data.mean.empty()},
+                                                 {"deviation", !data.deviation.empty()},
+                                                 {"crop_padding", data.crop_padding > 0},
+                                                 {"flip", data.flip},
+                                                 {"rotation", data.rotation > 0.0}};
+  for (const auto& [key, given] : others) {
+    if (!given) continue;
+    return fail(ErrorKind::kUsage, recipe.file + ": data." + key + " is for images; the network " +
+                                       "sees features here (data.features = \"" + data.features +
+                                       "\"), which have a scale of their own");
+  }
+  return {};
+}
+
 std::optional<SampleShape> recipe_resize(const Recipe& recipe) {
   const std::vector<std::int64_t>& resize = recipe.data.resize;
   if (resize.empty()) return std::nullopt;
@@ -87,6 +114,9 @@ std::optional<SampleShape> recipe_resize(const Recipe& recipe) {
 }
 
 std::size_t clients_per_round(const Recipe::Federation& federation, std::size_t clients) {
+  if (federation.selection == "once") {  // the least of all rounds
+    return clients / static_cast<std::size_t>(federation.rounds);
+  }
   if (federation.k > 0)
     return std::min<std::size_t>(static_cast<std::size_t>(federation.k), clients);
   const double share = federation.fraction * static_cast<double>(clients);
@@ -98,6 +128,11 @@ double share_of_clients(std::size_t clients, std::size_t per_round) {
 }
 
 Result<void> check_batches(const Recipe& recipe, std::size_t per_round) {
+  if (per_round == 0) {
+    return fail(ErrorKind::kUsage,
+                recipe.file + ": federation.selection = \"once\": fewer clients than the " +
+                    std::to_string(recipe.federation.rounds) + " rounds");
+  }
   const auto least = static_cast<std::size_t>(recipe.shuffle.min_batch);
   if (per_round >= least) return {};
   return fail(ErrorKind::kUsage, recipe.file + ": shuffle.min_batch = " + std::to_string(least) +
@@ -107,9 +142,15 @@ Result<void> check_batches(const Recipe& recipe, std::size_t per_round) {
 
 Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::path& data_folder,
                                  const MakeFactory& make_factory) {
-  SOTTO_TRY(const Outline shape, outline_of(recipe, data_folder));
-  SOTTO_TRY(const Layout layout, layout_of(recipe, shape, make_factory));
+  SOTTO_TRY(Outline shape, outline_of(recipe, data_folder));
   PrivacyPlan plan;
+  if (recipe.encode.on()) {
+    SOTTO_TRY(const EncodePlan encoding, plan_encoding(recipe, shape.input, shape.classes));
+    plan.records = encoding.privacy;
+    plan.records->most_records = shape.most_records;
+    shape.input = encoding.shape();
+  }
+  SOTTO_TRY(const Layout layout, layout_of(recipe, shape, make_factory));
   plan.clients = shape.clients;
   plan.clients_per_round = clients_per_round(recipe.federation, shape.clients);
   SOTTO_CHECK(check_batches(recipe, plan.clients_per_round));
@@ -135,9 +176,10 @@ Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::pa
                                         static_cast<std::uint64_t>(recipe.federation.seed)));
   }
   for (GroupClaims& group : plan.groups) {
-    group.claims = recipe_claims(
-        recipe, group.exposure,
-        partition ? training_facts(*partition, layout, group.exposure) : TrainingFacts{});
+    TrainingFacts facts =
+        partition ? training_facts(*partition, layout, group.exposure) : TrainingFacts{};
+    facts.records = plan.records;
+    group.claims = recipe_claims(recipe, group.exposure, facts);
   }
   return plan;
 }

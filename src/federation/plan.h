@@ -12,6 +12,8 @@ namespace sotto {
 
 DataRequest data_request(const Recipe& recipe, const std::filesystem::path& folder);
 
+/// Whether what the recipe asks of samples can be done to their features.
+Result<void> check_features(const Recipe& recipe);
 /// The shape that the recipe enlarges samples to, where it does.
 std::optional<SampleShape> recipe_resize(const Recipe& recipe);
 

@@ -84,6 +84,12 @@ Result<Part> Planner::make_part(std::vector<std::size_t> tensors,
   for (const std::size_t i : tensors) domain.ranges.push_back(ranges_[i]);
   auto mechanism = make_mechanism(recipe_.privacy.mechanism, domain, parameters);
   if (!mechanism) return at(recipe_.file, mechanism.error());
+  if (recipe_.bound.normalize && (*mechanism)->domain().shape != Shape::kBall) {
+    return fail(ErrorKind::kUsage, recipe_.file +
+                                       ": bound.normalize = true: " + recipe_.privacy.mechanism +
+                                       " has no ball that a payload could be made to fill; valid "
+                                       "with vector mechanisms (privunit, ldp-sgd, gaussian)");
+  }
   return Part{std::shared_ptr<const Mechanism>(std::move(*mechanism)),
               std::move(tensors),
               {recipe_.privacy.mechanism, parameters, std::move(domain)}};

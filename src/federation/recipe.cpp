@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "federation/baselines.h"
+#include "federation/encode_keys.h"
 #include "federation/recipe_check.h"
 #include "federation/recipe_keys.h"
 #include "federation/tensor_rules.h"
@@ -150,6 +151,7 @@ Result<Recipe> parse_recipe(std::string_view text, const std::string& place,
   for (const std::string& setting : overrides) SOTTO_CHECK(read_override(setting, recipe, given));
   SOTTO_CHECK(check_recipe(given, recipe));
   SOTTO_CHECK(check_baselines(given, recipe));
+  SOTTO_CHECK(check_encode(place, given, recipe));
   if (recipe.output.name.empty()) {
     recipe.output.name = std::filesystem::path(place).stem().string();
   }
@@ -167,7 +169,7 @@ nlohmann::json Recipe::to_json() const {
   nlohmann::json sections;
   for (const KeyBinding& binding : key_bindings()) {
     const std::size_t dot = binding.key.find('.');
-    sections[binding.key.substr(0, dot)][binding.key.substr(dot + 1)] = binding.show(*this);
+    sections[binding.key.substr(0, dot)][binding.key.substr(dot + 1)] = binding.value(*this);
   }
   sections["tensor"] = nlohmann::json::array();
   for (const TensorRule& rule : tensors) {
@@ -183,7 +185,7 @@ nlohmann::json Recipe::to_json() const {
 std::string Recipe::fingerprint() const {
   std::string text;
   for (const KeyBinding& binding : key_bindings()) {
-    const nlohmann::json value = binding.show(*this);
+    const nlohmann::json value = binding.value(*this);
     // A key that is not there decides nothing: a new one leaves older runs their fingerprints.
     const bool decides = binding.decides_model || (binding.key == "federation.rounds" && paced());
     if (decides && !value.is_null()) text += binding.key + '=' + value.dump() + '\n';

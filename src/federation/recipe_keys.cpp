@@ -5,8 +5,10 @@
 #include <cmath>
 #include <limits>
 
+#include "federation/encode_keys.h"
 #include "federation/recipe_bindings.h"
 #include "federation/schedule.h"
+#include "sotto/features.h"
 #include "sotto/mechanism.h"
 
 namespace sotto {
@@ -59,6 +61,12 @@ std::vector<std::string> mechanism_names() {
   return names;
 }
 
+std::vector<std::string> feature_names() {
+  std::vector<std::string> names;
+  for (const FeatureInfo& info : feature_maps()) names.emplace_back(info.name);
+  return names;
+}
+
 #define AT(member) \
   [](auto& recipe) -> auto& { return recipe.member; }
 
@@ -78,6 +86,8 @@ std::vector<KeyBinding> make_bindings() {
            "share of each class held out for testing where there is no test data"),
       text("data.partition", AT(data.partition), kDecidesModel,
            "how samples are cut over clients: iid, stratified, dirichlet(ALPHA), shards(K), users"),
+      text("data.features", AT(data.features), kDecidesModel,
+           "fixed features that the network sees instead of the samples", feature_names()),
       boolean("data.normalize", AT(data.normalize), kDecidesModel,
               "subtract mean, divide by deviation (a known set's own unless given)"),
       list<double>("data.mean", AT(data.mean), "a list of 1 or 3 numbers", finite, {0, 1, 3},
@@ -124,10 +134,12 @@ std::vector<KeyBinding> make_bindings() {
            "share of the clients that take part in a round"),
       whole("federation.k", AT(federation.k), 0, kMany, kDecidesModel,
             "number of clients in a round, instead of fraction; 0: by fraction"),
-      text("federation.selection", AT(federation.selection), kDecidesModel,
-           "who takes part: as many as fraction or k say, picked by the server; or every update, "
-           "accepted with that probability by a module that tells nobody which",
-           {"server", "anonymous"}),
+      text(
+          "federation.selection", AT(federation.selection), kDecidesModel,
+          "who takes part: as many as fraction or k say, picked by the server; every update, "
+          "accepted with that probability by a module that tells nobody which; or every client, in "
+          "one round only",
+          {"server", "anonymous", "once"}),
       whole("federation.rounds", AT(federation.rounds), 1, 1'000'000, kOnlyRun,
             "number of rounds at most"),
       whole("federation.patience", AT(federation.patience), 0, 1'000'000, kOnlyRun,
@@ -150,6 +162,7 @@ std::vector<KeyBinding> make_bindings() {
           "radius of the range that weights are clipped to; 1 if not given"),
   };
   add_mechanism_parameters(bindings);
+  for (KeyBinding& binding : encode_bindings()) bindings.push_back(std::move(binding));
   const KeyBinding more[] = {
       limits("privacy.client_budgets", AT(privacy.client_budgets), "number above 0", positive,
              "clients take turns with these, instead of one epsilon, alpha or schedule.total for "
@@ -158,6 +171,8 @@ std::vector<KeyBinding> make_bindings() {
            "what a client sends: its weights, their difference to the model it was given, or the "
            "gradient of the loss over its data",
            {"weights", "delta", "gradient"}),
+      boolean("bound.normalize", AT(bound.normalize), kDecidesModel,
+              "vector mechanisms: whether every payload is made as long as privacy.norm"),
       text("bound.range", AT(bound.range), kDecidesModel,
            "ranges as given; by the initial weights; or adapted after each round to what was "
            "released, from given ones or the initial weights",

@@ -19,6 +19,13 @@ struct KeyBinding {
   /// False when the value's type or range is wrong.
   std::function<bool(const toml::node&, Recipe&)> read;
   std::function<nlohmann::json(const Recipe&)> show;
+  /// Whether the key means anything in this recipe; empty: always.
+  std::function<bool(const Recipe&)> applies = {};
+
+  /// Null for a key that means nothing here.
+  nlohmann::json value(const Recipe& recipe) const {
+    return applies && !applies(recipe) ? nlohmann::json(nullptr) : show(recipe);
+  }
 };
 
 const std::vector<KeyBinding>& key_bindings();

@@ -23,6 +23,7 @@
 #include "federation/round.h"
 #include "federation/run_folder.h"
 #include "federation/run_json.h"
+#include "federation/run_result.h"
 #include "federation/selection.h"
 #include "federation/server_step.h"
 #include "federation/setup.h"
@@ -78,7 +79,6 @@ class Run {
   Result<void> evaluate(RoundMetrics& metrics);
   Result<void> remember();
   bool should_evaluate(RoundId number) const;
-  bool out_of_patience() const;
   void note(const std::string& text) const {
     if (options_.on_note) options_.on_note(text);
   }
@@ -129,13 +129,8 @@ Result<void> Run::restore() {
 }
 
 std::vector<std::uint32_t> Run::picked(RoundId number) const {
-  const auto seed = static_cast<std::uint64_t>(recipe_.federation.seed);
-  const std::size_t clients = setup_.partition->clients();
-  if (recipe_.federation.selection == "anonymous") {
-    return accept_clients(seed, number, clients,
-                          share_of_clients(clients, setup_.clients_per_round));
-  }
-  return pick_clients(seed, number, clients, setup_.clients_per_round);
+  return round_clients(recipe_.federation, number, setup_.partition->clients(),
+                       setup_.clients_per_round);
 }
 
 /// The clients by budget, each group with what it sends in this round.
@@ -209,6 +204,7 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
   }
   plan.split = static_cast<std::size_t>(recipe_.shuffle.split);
   plan.payload = payload_of(recipe_.bound);
+  plan.fills_ball = recipe_.bound.normalize;
   if (recipe_.shuffle.mode == "latency") plan.latency = recipe_.shuffle.latency;
 
   LocalTransport& transport = *setup_.transport;
@@ -279,10 +275,11 @@ Result<void> Run::claim() {
   } else {
     result_.groups = log_.exposures(recipe_, planner_);
   }
-  const Layout& layout = setup_.factory->layout();
   for (GroupClaims& group : result_.groups) {
-    group.claims = recipe_claims(recipe_, group.exposure,
-                                 training_facts(*setup_.partition, layout, group.exposure));
+    TrainingFacts facts =
+        training_facts(*setup_.partition, setup_.factory->layout(), group.exposure);
+    if (setup_.encoding) facts.records = setup_.encoding->privacy;
+    group.claims = recipe_claims(recipe_, group.exposure, facts);
   }
   result_.claims = worst_group(result_.groups).claims;
   return {};
@@ -300,17 +297,6 @@ Result<void> Run::evaluate(RoundMetrics& metrics) {
 
 bool Run::should_evaluate(RoundId number) const {
   return number % recipe_.federation.evaluate_every == 0 || number == recipe_.federation.rounds;
-}
-
-bool Run::out_of_patience() const {
-  if (recipe_.federation.patience == 0) return false;
-  const RoundMetrics* const best = result_.best();
-  if (best == nullptr) return false;
-  std::int64_t since = 0;
-  for (const RoundMetrics& metrics : result_.rounds) {
-    if (metrics.round > best->round && metrics.accuracy) ++since;
-  }
-  return since >= recipe_.federation.patience;
 }
 
 Result<void> Run::remember() {
@@ -348,7 +334,7 @@ Result<RunResult> Run::execute() {
   const Stopwatch whole;
   SOTTO_CHECK(restore());
   while (static_cast<std::int64_t>(result_.rounds.size()) < recipe_.federation.rounds &&
-         !out_of_patience()) {
+         !out_of_patience(recipe_.federation, result_)) {
     const auto number = static_cast<RoundId>(result_.rounds.size() + 1);
     SOTTO_TRY(const std::optional<RoundMetrics> metrics, round(number));
     if (!metrics) {
@@ -359,7 +345,8 @@ Result<RunResult> Run::execute() {
     SOTTO_CHECK(remember());
     if (options_.on_round) options_.on_round(*metrics);
   }
-  if (result_.stopped.empty()) result_.stopped = out_of_patience() ? "patience" : "rounds";
+  if (result_.stopped.empty())
+    result_.stopped = out_of_patience(recipe_.federation, result_) ? "patience" : "rounds";
   SOTTO_CHECK(claim());
   SOTTO_TRY(const nlohmann::json json, record("finished"));
   if (folder_.writes()) {
@@ -373,22 +360,6 @@ Result<RunResult> Run::execute() {
 }
 
 }  // namespace
-
-const RoundMetrics* RunResult::last_evaluated() const {
-  for (auto it = rounds.rbegin(); it != rounds.rend(); ++it) {
-    if (it->accuracy) return &*it;
-  }
-  return nullptr;
-}
-
-const RoundMetrics* RunResult::best() const {
-  const RoundMetrics* best = nullptr;
-  for (const RoundMetrics& metrics : rounds) {
-    if (metrics.accuracy && (best == nullptr || *metrics.accuracy > *best->accuracy))
-      best = &metrics;
-  }
-  return best;
-}
 
 Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
                              const MakeFactory& make_factory) {

@@ -56,6 +56,13 @@ nlohmann::json run_json(const RunFacts& facts) {
                      {"train_seconds", train},
                      {"evaluate_seconds", evaluate},
                      {"engine_seconds", engine}};
+  if (setup.encoding) {
+    nlohmann::json& privacy = json["privacy"];
+    privacy["encode"] = setup.encoding->record;
+    // What a record passed, and not the "none" of what is trained on it.
+    for (const char* key : {"mechanism", "mechanism_id"}) privacy[key] = privacy["encode"][key];
+    json["timings"]["encode_seconds"] = setup.encoding->seconds;
+  }
   if (!result.stopped.empty()) json["stopped"] = result.stopped;
   const auto brief = [](const RoundMetrics& metrics) {
     const nlohmann::json whole = metrics.to_json();

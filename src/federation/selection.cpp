@@ -1,6 +1,8 @@
 #include "federation/selection.h"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 #include <unordered_set>
 
 #include "sotto/bits.h"
@@ -29,6 +31,33 @@ std::vector<std::uint32_t> accept_clients(std::uint64_t seed, RoundId round, std
     if (bits.unit() < share) accepted.push_back(static_cast<std::uint32_t>(client));
   }
   return accepted;
+}
+
+std::vector<std::uint32_t> pick_once(std::uint64_t seed, RoundId round, std::size_t clients,
+                                     std::size_t rounds) {
+  BitSource bits = BitSource::from_seed(seed, "deal", {});
+  std::vector<std::uint32_t> order(clients);
+  std::iota(order.begin(), order.end(), 0U);
+  shuffle(std::span(order), bits);
+  const auto place = [&](std::size_t before) {
+    return order.begin() + static_cast<std::ptrdiff_t>(clients * before / rounds);
+  };
+  std::vector<std::uint32_t> picked(place(round - 1), place(round));
+  std::sort(picked.begin(), picked.end());
+  return picked;
+}
+
+std::vector<std::uint32_t> round_clients(const Recipe::Federation& federation, RoundId round,
+                                         std::size_t clients, std::size_t count) {
+  const auto seed = static_cast<std::uint64_t>(federation.seed);
+  if (federation.selection == "anonymous") {
+    const double share = static_cast<double>(count) / static_cast<double>(clients);
+    return accept_clients(seed, round, clients, share);
+  }
+  if (federation.selection == "once") {
+    return pick_once(seed, round, clients, static_cast<std::size_t>(federation.rounds));
+  }
+  return pick_clients(seed, round, clients, count);
 }
 
 }  // namespace sotto

@@ -8,13 +8,14 @@
 #ifdef SOTTO_WITH_SECURE
 #include "federation/secure_transport.h"
 #endif
+#include "sotto/features.h"
 
 namespace sotto {
 namespace {
 
 Preprocess make_preprocess(const Recipe& recipe, const Dataset& train) {
   Preprocess preprocess;
-  if (recipe.data.normalize) {
+  if (recipe.data.normalize && recipe.data.features == "none") {
     const KnownSet* const known = find_known_set(recipe.data.name);
     if (!recipe.data.mean.empty()) {
       preprocess.mean.assign(recipe.data.mean.begin(), recipe.data.mean.end());
@@ -37,9 +38,7 @@ Preprocess make_preprocess(const Recipe& recipe, const Dataset& train) {
 
 TrainOptions make_options(const Recipe::Train& train) {
   TrainOptions options;
-  options.optimizer = train.optimizer == "adam"      ? Optimizer::kAdam
-                      : train.optimizer == "rmsprop" ? Optimizer::kRmsprop
-                                                     : Optimizer::kSgd;
+  options.optimizer = optimizer_of(train.optimizer);
   options.learning_rate = train.lr;
   options.momentum = train.momentum;
   options.weight_decay = train.weight_decay;
@@ -62,7 +61,25 @@ Result<std::shared_ptr<Transport>> server_side(const Recipe& recipe, LocalTransp
 #endif
 }
 
+/// From here on the clients' data are their randomized records.
+Result<void> encode_records(const Recipe& recipe, const RunOptions& options,
+                            const MakeFactory& make_factory, Setup& setup) {
+  SOTTO_TRY(EncodedClients encoded,
+            encode_clients(recipe, {*setup.data, *setup.partition, setup.preprocess}, options,
+                           thread_count(options.threads), make_factory));
+  setup.data = std::make_unique<const DataSplit>(std::move(encoded.data));
+  setup.partition = std::make_unique<const Partition>(std::move(encoded.partition));
+  setup.preprocess = std::move(encoded.preprocess);
+  setup.encoding = std::move(encoded.encoding);
+  return {};
+}
+
 }  // namespace
+
+Optimizer optimizer_of(std::string_view name) {
+  if (name == "adam") return Optimizer::kAdam;
+  return name == "rmsprop" ? Optimizer::kRmsprop : Optimizer::kSgd;
+}
 
 unsigned thread_count(unsigned requested) {
   return requested > 0 ? requested : std::max(1U, std::thread::hardware_concurrency());
@@ -73,7 +90,9 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   Setup setup;
   const auto seed = static_cast<std::uint64_t>(recipe.federation.seed);
 
+  SOTTO_CHECK(check_features(recipe));
   SOTTO_TRY(DataSplit data, load_data(data_request(recipe, options.data_folder)));
+  SOTTO_CHECK(apply_features(recipe.data.features, data, thread_count(options.threads)));
   setup.data = std::make_unique<const DataSplit>(std::move(data));
   const Dataset& train = setup.data->train;
 
@@ -90,11 +109,15 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
     return at(recipe.file, fits.error());
   }
 
+  if (recipe.encode.on()) SOTTO_CHECK(encode_records(recipe, options, make_factory, setup));
+  const Dataset& samples = setup.data->train;
+
   TrainerRequest trainer;
-  trainer.input = output_shape(train, setup.preprocess);
-  trainer.classes = train.classes;
+  trainer.input = output_shape(samples, setup.preprocess);
+  trainer.classes = samples.classes;
   trainer.file = recipe.model.file;
   trainer.device = recipe.train.device;
+  trainer.gradients = recipe.bound.payload == "gradient";
   if (recipe.model.file.empty()) {
     SOTTO_TRY(trainer.network, find_network(recipe.model.name, trainer.input, trainer.classes));
   }
@@ -103,8 +126,8 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
 
   const bool keeps_buffers = recipe.bound.buffers == "local";
   LocalClients clients{
-      &train, setup.partition.get(), setup.preprocess,           make_options(recipe.train),
-      seed,   keeps_buffers,         recipe.train.keep_optimizer};
+      &samples, setup.partition.get(), setup.preprocess,           make_options(recipe.train),
+      seed,     keeps_buffers,         recipe.train.keep_optimizer};
   set_private(recipe, clients.options);
   SOTTO_TRY(setup.transport,
             LocalTransport::make(clients, setup.factory, thread_count(options.threads)));

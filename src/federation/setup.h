@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "federation/encode.h"
 #include "federation/local_transport.h"
 #include "sotto/federation.h"
 
@@ -17,10 +18,13 @@ struct Setup {
   /// What the server collects from: the clients' transport, or one above it that hides reports.
   std::shared_ptr<Transport> server_side;
   std::size_t clients_per_round = 0;
+  std::optional<Encoding> encoding;  // where records were randomized before the rounds
 };
 
 Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
                          const MakeFactory& make_factory);
+
+Optimizer optimizer_of(std::string_view name);
 
 /// Number of threads that `requested` means here; 0 asks for all.
 unsigned thread_count(unsigned requested);

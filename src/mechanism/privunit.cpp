@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 #include "base/exact.h"
 #include "base/text.h"
@@ -89,10 +90,16 @@ Integer most_p(const Integer& q, double epsilon) {
   return low;
 }
 
-Cap best_cap(std::size_t dimension, const Sphere& sphere, double epsilon) {
+std::optional<double> asked_cap(const Parameters& parameters) {
+  return has(parameters, "cap") ? std::optional(get(parameters, "cap")) : std::nullopt;
+}
+
+/// With the share q of the sphere that is asked for, or else the one with the least error.
+Cap make_cap(std::size_t dimension, const Sphere& sphere, double epsilon,
+             std::optional<double> asked) {
   Cap cap;
   if (dimension > 1) {
-    const double q = sphere.tail(best_angle(sphere, epsilon));
+    const double q = asked ? *asked : sphere.tail(best_angle(sphere, epsilon));
     cap.q = Integer(static_cast<std::uint64_t>(std::min(q, 0.5) * 0x1p64));
     if (cap.q < 1) cap.q = 1;
     const double psi = sphere.angle(share(cap.q));
@@ -123,7 +130,7 @@ class PrivUnit final : public VectorMechanism {
   PrivUnit(Domain domain, const Parameters& parameters, double caution)
       : VectorMechanism("privunit.v1", std::move(domain), parameters),
         sphere_(std::max<std::size_t>(dimension(), 2)),
-        cap_(best_cap(dimension(), sphere_, get(parameters, "epsilon"))),
+        cap_(make_cap(dimension(), sphere_, get(parameters, "epsilon"), asked_cap(parameters))),
         coupling_(coupling_of(dimension(), cap_)),
         caution_(caution) {
     const auto d = static_cast<double>(dimension());
@@ -349,7 +356,17 @@ class PrivUnit final : public VectorMechanism {
   double rest_share_ = 0.5;
 };
 
-constexpr ParameterInfo kParameters[] = {kEpsilon, kNorm};
+/// `sotto account plan --choose-cap` finds the best one behind a shuffler, where a smaller cap
+/// stands out less among the reports of others.
+constexpr ParameterInfo kParameters[] = {
+    kEpsilon,
+    kNorm,
+    {.name = "cap",
+     .low = 0.0,
+     .high = 0.5,
+     .low_open = true,
+     .required = false,
+     .meaning = "share of the sphere that the likelier part covers; default: least error"}};
 
 Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& parameters) {
   return make_privunit(std::move(domain), parameters, 1.0);
@@ -360,6 +377,11 @@ Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& paramet
 Result<std::unique_ptr<Mechanism>> make_privunit(Domain domain, const Parameters& parameters,
                                                  double caution) {
   SOTTO_CHECK(VectorMechanism::check_size("privunit", domain));
+  if (domain.layout->size() == 1 && asked_cap(parameters).value_or(0.5) != 0.5) {
+    return fail(ErrorKind::kUsage,
+                "privunit: one coordinate has two directions, each half of the "
+                "sphere; valid for 'cap' is 0.5 alone");
+  }
   return std::make_unique<PrivUnit>(std::move(domain), parameters, caution);
 }
 

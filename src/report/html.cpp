@@ -146,22 +146,28 @@ std::string render_report(const std::vector<RunRecord>& runs, const std::string&
   const std::string heading = !title.empty()     ? title
                               : runs.size() == 1 ? runs.front().name
                                                  : fmt::format("{} runs compared", runs.size());
-  std::string page = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<main>\n"
-      "<p class=\"eyebrow\">Federated learning report</p>\n<h1>{0}</h1>\n"
-      "<p class=\"lead\">{2}</p>\n",
-      escape(heading), report_style(), escape(lead(runs)));
-  if (runs.size() == 1) page += tiles(runs.front());
-  if (!runs.empty()) page += summary(runs, labels) + charts(runs, labels);
-  for (std::size_t i = 0; i < runs.size(); ++i) page += run_section(runs[i], labels[i], i);
-  page += "<footer>Written by sotto " SOTTO_VERSION
-          ". Epsilon is one client's over the whole training, under the assumptions that stand "
-          "with its claim; smaller is more private.</footer>\n</main>\n</body>\n</html>\n";
-  return page;
+  std::string body;
+  if (runs.size() == 1) body += tiles(runs.front());
+  if (!runs.empty()) body += summary(runs, labels) + charts(runs, labels);
+  for (std::size_t i = 0; i < runs.size(); ++i) body += run_section(runs[i], labels[i], i);
+  return report_page(heading, lead(runs), body);
+}
+
+std::string report_page(const std::string& heading, const std::string& below,
+                        const std::string& body) {
+  return fmt::format(
+             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+             "style-src 'unsafe-inline'\">\n"
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+             "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<main>\n"
+             "<p class=\"eyebrow\">Federated learning report</p>\n<h1>{0}</h1>\n"
+             "<p class=\"lead\">{2}</p>\n",
+             escape(heading), report_style(), escape(below)) +
+         body +
+         "<footer>Written by sotto " SOTTO_VERSION
+         ". Epsilon is one client's over the whole training, under the assumptions that stand "
+         "with its claim; smaller is more private.</footer>\n</main>\n</body>\n</html>\n";
 }
 
 }  // namespace sotto

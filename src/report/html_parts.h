@@ -1,4 +1,5 @@
-// The pieces of the report page, each a function from records to markup. Only html.cpp uses them.
+// The pieces of the report page, each a function from records to markup; pages of several runs and
+// of studies are made of them.
 #pragma once
 
 #include <string>
@@ -7,6 +8,10 @@
 #include "report/run_record.h"
 
 namespace sotto {
+
+/// A whole page around `body` (markup); `heading` and `below`, the line under it, are text.
+std::string report_page(const std::string& heading, const std::string& below,
+                        const std::string& body);
 
 /// The style sheet of the page, with the colours of kPalette as .c0, .c1, ...
 std::string report_style();

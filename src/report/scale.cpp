@@ -41,8 +41,15 @@ void put_ticks(Axis& axis) {
   }
 }
 
-/// "100", "10k", "1M", "1e+09": short, since decades reach far.
+/// "100", "10k", "1M", "10\u2079": short, since decades reach far.
 std::string log_label(double tick) {
+  constexpr const char* kRaised[] = {"\u2070", "\u00b9", "\u00b2", "\u00b3", "\u2074",
+                                     "\u2075", "\u2076", "\u2077", "\u2078", "\u2079"};
+  const double power = std::round(std::log10(tick));
+  if (power >= 9.0 && power <= 99.0 && std::abs(tick / std::pow(10.0, power) - 1.0) < 1e-9) {
+    const auto digits = static_cast<std::size_t>(power);
+    return std::string("10") + (digits >= 10 ? kRaised[digits / 10] : "") + kRaised[digits % 10];
+  }
   if (tick >= 1e4 && tick < 1e6) return number(tick / 1e3) + "k";
   if (tick >= 1e6 && tick < 1e9) return number(tick / 1e6) + "M";
   return number(tick);

@@ -1,6 +1,7 @@
 // What a list of layers says about tensors, text and starting weights. No tensor library.
 #include "sotto/network.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace sotto {
@@ -11,6 +12,15 @@ std::string square(std::int64_t extent) {
 }
 
 }  // namespace
+
+std::int64_t Network::features() const {
+  auto layer = std::ranges::find(layers, LayerKind::kFlatten, &Layer::kind);
+  for (; layer != layers.end(); ++layer) {
+    if (layer->kind == LayerKind::kLinear) return layer->in;
+    if (layer->kind == LayerKind::kBatchNorm) return layer->out;
+  }
+  return 0;
+}
 
 Layout Network::layout() const {
   Layout layout;

@@ -105,17 +105,18 @@ void srr_medical(Builder& net, std::int64_t classes) {
 }
 
 // Ldpfl's local CNNs. Their flattened features (1,024 for MNIST with valid convolutions; 2,048 and
-// 1,152 with padding and a third block) are what that system encodes and randomizes.
-void ldpfl_block(Builder& net, std::int64_t channels, std::int64_t padding) {
-  net.conv(channels, 3, padding).relu().batch_norm();
-  net.conv(channels, 3, padding).relu().pool().batch_norm();
-}
+// 1,152 with padding and a third block) are what that system encodes and randomizes. Layers stand
+// where its appendix numbers them; the widths of dense layers stand in a figure that the text
+// lacks, and so we have none but the last one.
 void ldpfl_cnn(Builder& net, std::int64_t classes) {
-  for (const std::int64_t channels : {32, 64}) ldpfl_block(net, channels, 0);
-  net.flatten().linear(classes);
+  net.conv(32, 3, 0).relu().batch_norm().conv(32, 3, 0).relu().pool().batch_norm();
+  net.conv(64, 3, 0).relu().batch_norm().conv(64, 3, 0).relu().pool();
+  net.flatten().batch_norm().linear(classes);
 }
 void ldpfl_cnn_deep(Builder& net, std::int64_t classes) {
-  for (const std::int64_t channels : {32, 64, 128}) ldpfl_block(net, channels, 1);
+  for (const std::int64_t channels : {32, 64, 128}) {
+    net.conv(channels, 3, 1).relu().batch_norm().conv(channels, 3, 1).relu().batch_norm().pool();
+  }
   net.flatten().linear(classes);
 }
 

@@ -1,6 +1,7 @@
 // Flat storage, and the networks that Sotto itself describes.
 #include "train/torch_net.h"
 
+#include <algorithm>
 #include <span>
 
 namespace sotto {
@@ -55,6 +56,19 @@ void TorchNet::store(std::span<float> weights) const {
   }
 }
 
+void TorchNet::store_gradients(std::span<float> out) const {
+  const torch::NoGradGuard no_grad;
+  for (const Piece& piece : pieces_) {
+    const auto size = static_cast<std::int64_t>(piece.size);
+    torch::Tensor to = torch::from_blob(out.data() + piece.offset, {size});
+    if (piece.is_parameter) {
+      to.copy_(gradients_.narrow(0, piece.flat_offset, size));
+    } else {
+      to.zero_();
+    }
+  }
+}
+
 namespace {
 
 constexpr double kBatchNormMomentum = 0.1;
@@ -77,10 +91,22 @@ class SequentialNet final : public TorchNet {
   }
 
   torch::Tensor forward(const torch::Tensor& batch, BitSource* bits) override {
+    return pass(layers_, batch, bits);
+  }
+
+  torch::Tensor flattened(const torch::Tensor& batch) override {
+    const auto flatten = std::ranges::find(layers_, LayerKind::kFlatten, &Layer::kind);
+    if (flatten == layers_.end()) return {};
+    return pass(std::span(layers_.begin(), flatten + 1), batch, nullptr);
+  }
+
+ private:
+  /// Through the first layers of the network.
+  torch::Tensor pass(std::span<const Layer> layers, const torch::Tensor& batch, BitSource* bits) {
     torch::Tensor x = batch;
     std::size_t next = 0;
     const auto tensor = [&]() -> const torch::Tensor& { return tensors_[next++]; };
-    for (const Layer& layer : layers_) {
+    for (const Layer& layer : layers) {
       switch (layer.kind) {
         case LayerKind::kConv: {
           const torch::Tensor& weight = tensor();
@@ -124,7 +150,6 @@ class SequentialNet final : public TorchNet {
     return x;
   }
 
- private:
   /// From our own bits: LibTorch's generator is global, and a shared one depends on thread timing.
   static torch::Tensor dropout_mask(const torch::Tensor& like, double rate, BitSource& bits) {
     std::vector<float> mask(static_cast<std::size_t>(like.numel()));

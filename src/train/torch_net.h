@@ -27,6 +27,10 @@ class TorchNet {
   /// Class scores of a batch. `bits` feeds dropout and is null in evaluation.
   virtual torch::Tensor forward(const torch::Tensor& batch, BitSource* bits) = 0;
 
+  /// What the first flattening layer makes of a batch, in evaluation; undefined where there is
+  /// none.
+  virtual torch::Tensor flattened(const torch::Tensor& /*batch*/) { return {}; }
+
   /// How images of a batch are laid out in memory: channels last makes convolution and pooling
   /// about 1.4 times as fast on CPUs.
   virtual torch::MemoryFormat memory_format() const { return torch::MemoryFormat::Contiguous; }
@@ -39,6 +43,8 @@ class TorchNet {
 
   void load(std::span<const float> weights);
   void store(std::span<float> weights) const;
+  /// The gradients in the places of the parameters, zeros in those of the buffers.
+  void store_gradients(std::span<float> out) const;
 
  protected:
   TorchNet() = default;

@@ -25,8 +25,9 @@ FlatOptimizer::FlatOptimizer(const TrainOptions& options, torch::Tensor paramete
 
 void FlatOptimizer::step() {
   const torch::NoGradGuard no_grad;
+  const double rate =
+      options_.learning_rate / (1.0 + options_.rate_decay * static_cast<double>(steps_));
   ++steps_;
-  const double rate = options_.learning_rate;
   if (options_.weight_decay != 0.0) gradients_.add_(parameters_, options_.weight_decay);
   switch (options_.optimizer) {
     case Optimizer::kSgd:

@@ -91,6 +91,7 @@ class TorchTrainer final : public Trainer {
           torch::nn::functional::cross_entropy(net_->forward(x, &bits), y).backward();
           optimizer.step();
         }
+        if (options.on_epoch) options.on_epoch();
       }
       return {};
     });
@@ -102,6 +103,25 @@ class TorchTrainer final : public Trainer {
   }
 
   bool use_batch_statistics(bool use) override { return net_->use_batch_statistics(use); }
+
+  Result<void> gradient(const Dataset& data, std::span<const std::uint32_t> indices,
+                        const Preprocess& preprocess, std::span<float> out) override {
+    return guarded("differentiating", [&]() -> Result<void> {
+      use_one_thread_here();
+      net_->gradients().zero_();
+      const std::size_t together = evaluation_batch(output_shape(data, preprocess));
+      const auto summed = torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum);
+      for (std::size_t first = 0; first < indices.size(); first += together) {
+        const std::size_t size = std::min(together, indices.size() - first);
+        const auto [x, y] = batch(data, indices.subspan(first, size), preprocess, nullptr);
+        torch::nn::functional::cross_entropy(net_->forward(x, nullptr), y, summed).backward();
+      }
+      net_->gradients().div_(static_cast<double>(indices.size()));
+      net_->store_gradients(out);
+      net_->gradients().zero_();
+      return {};
+    });
+  }
 
   Result<EvaluationSums> evaluate(const Dataset& data, std::span<const std::uint32_t> indices,
                                   const Preprocess& preprocess) override {
@@ -121,6 +141,35 @@ class TorchTrainer final : public Trainer {
         sums.samples += size;
       }
       return sums;
+    });
+  }
+
+  Result<void> features(const Dataset& data, std::span<const std::uint32_t> indices,
+                        const Preprocess& preprocess, FeatureLayer layer,
+                        std::span<float> out) override {
+    return guarded("computing features", [&]() -> Result<void> {
+      use_one_thread_here();
+      const torch::NoGradGuard no_grad;
+      const std::size_t together = evaluation_batch(output_shape(data, preprocess));
+      const std::size_t each = indices.empty() ? 0 : out.size() / indices.size();
+      for (std::size_t first = 0; first < indices.size(); first += together) {
+        const std::size_t size = std::min(together, indices.size() - first);
+        const torch::Tensor x =
+            batch(data, indices.subspan(first, size), preprocess, nullptr).first;
+        const torch::Tensor values =
+            layer == FeatureLayer::kScores ? net_->forward(x, nullptr) : net_->flattened(x);
+        if (!values.defined()) {
+          return fail(ErrorKind::kUsage,
+                      "this network has no flattening layer to take features of");
+        }
+        if (values.size(1) != static_cast<std::int64_t>(each)) {
+          return fail(ErrorKind::kInternal, "features: " + std::to_string(values.size(1)) +
+                                                " values a sample, " + std::to_string(each) +
+                                                " expected");
+        }
+        torch::from_blob(out.data() + first * each, values.sizes()).copy_(values);
+      }
+      return {};
     });
   }
 

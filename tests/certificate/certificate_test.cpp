@@ -193,6 +193,29 @@ TEST(Certificate, SaysWhatIsExpectedAndWhatWasFound) {
             std::vector<std::string>{"guarantee"});
 }
 
+TEST(Certificate, EveryMechanismThatWasUsedIsSpecified) {
+  CertificateContent content = several_content();
+  content.mechanisms.pop_back();
+  const auto missing = make_certificate(content, test_key());
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().kind, ErrorKind::kUsage);
+  EXPECT_NE(missing.error().message.find("privunit.v1"), std::string::npos);
+  // The same parameters for another range are another mechanism.
+  content = several_content();
+  content.mechanisms[1].domain.ranges[0].radius = 0.125;
+  EXPECT_FALSE(make_certificate(content, test_key()));
+}
+
+TEST(Certificate, WhatFollowsFromSeveralMechanismsIsFoundToo) {
+  EXPECT_EQ(unnoticed(several_content(), "/claims"), std::set<std::string>{});
+  EXPECT_EQ(unnoticed(several_content(), "/mechanisms"), std::set<std::string>{});
+  for (const char* part : {"/rounds", "/batches/0/rounds", "/batches/0/clients"}) {
+    for (const char* turn : {"/exposure/turns/0", "/exposure/turns/1"}) {
+      EXPECT_EQ(unnoticed(several_content(), std::string(turn) + part), std::set<std::string>{});
+    }
+  }
+}
+
 TEST(Certificate, UnknownAndMissingFieldsAreFound) {
   const Json certificate = Json::parse(made_text(shuffled_content()));
   const std::string objects[] = {"",

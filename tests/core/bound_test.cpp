@@ -4,6 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "bound/fill_ball.h"
 #include "stage_fixture.h"
 
 namespace sotto {
@@ -53,6 +54,31 @@ TEST(Bound, ABallScalesTheWholeVectorDown) {
     EXPECT_GT(square, 3.99);
   }
   EXPECT_EQ(in_ball({kNan, 1, kInfinity}), (std::vector<float>{0, 1, 0}));
+}
+
+TEST(Bound, NormalizedVectorsFillTheBall) {
+  const Domain ball{flat_layout(3), {Range{0.0, 1.0}}, Shape::kBall, 2.0};
+  const auto filling = [&](std::vector<float> values) {
+    fill_ball(values, 2.0);
+    std::vector<float> kept = values;
+    EXPECT_EQ(bound(Update(ball.layout, std::move(values)), ball).take(), kept);
+    return kept;
+  };
+  const std::vector<std::vector<float>> inputs = {{3, 0, -4},           {3e-3F, 0, -4e-3F},
+                                                  {3e-30F, 0, -4e-30F}, {3e-42F, 0, -4e-42F},
+                                                  {3e37F, 0, -4e37F},   {3, kNan, -4}};
+  for (const auto& values : inputs) {
+    const auto scaled = filling(values);
+    double square = 0.0;
+    for (const float value : scaled) square += static_cast<double>(value) * value;
+    EXPECT_LE(square, 4.0);
+    EXPECT_GT(square, 4.0 * (1.0 - 4e-6));
+    EXPECT_NEAR(scaled[0], 1.2, 1e-3);
+    EXPECT_NEAR(scaled[2], -1.6, 1e-3);
+  }
+  const auto none = filling({0, kInfinity, 0});
+  EXPECT_NEAR(none[0], 2.0, 1e-5);
+  EXPECT_EQ(none[1], 0.0F);
 }
 
 TEST(Bound, OneHotKeepsTheFirstLargest) {

@@ -57,6 +57,24 @@ TEST(FillBatch, OneNumberNormalisesAllChannels) {
   for (std::size_t i = 0; i < 12; ++i) EXPECT_NEAR(x[i], byte_at(data, i) * 2.0F - 1.0F, 1e-6F);
 }
 
+TEST(FillBatch, PackedBitsBecomeTheirNormalisedValues) {
+  Dataset data;
+  data.shape = {1, 1, 11};
+  data.packed = true;
+  data.classes = 2;
+  data.labels = {0, 1};
+  data.values = std::vector<std::uint8_t>{0x00, 0x00, 0b0100'0101, 0b0000'0110};
+  const auto x = batch(data, {1, 0, 1}, {.mean = {0.5F}, .deviation = {0.25F}});
+  const std::vector<int> bits = {1, 0, 1, 0, 0, 0, 1, 0, 0, 1, 1};
+  for (std::size_t i = 0; i < 11; ++i) {
+    EXPECT_EQ(x[i], bits[i] == 1 ? 2.0F : -2.0F) << i;
+    EXPECT_EQ(x[11 + i], -2.0F) << i;
+    EXPECT_EQ(x[22 + i], x[i]) << i;
+  }
+  EXPECT_FALSE(check_preprocess(data, {.resize = SampleShape{1, 1, 22}}));
+  EXPECT_FALSE(check_preprocess(data, {.flip = true}));
+}
+
 TEST(FillBatch, FloatsAreNotScaled) {
   Dataset data = toy_images({1, 1, 3}, 1);
   data.values = std::vector<float>{10.0F, -4.0F, 300.0F};

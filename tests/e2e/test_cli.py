@@ -4,7 +4,7 @@ import subprocess
 
 from sotto_program import EMBEDDED, PROGRAM, SottoTest, sotto
 
-COMMANDS = ["demo", "run", "report", "data", "models", "mechanisms", "verify", "tune", "perturb",
+COMMANDS = ["demo", "run", "sweep", "reproduce", "report", "data", "models", "mechanisms", "verify", "tune", "perturb",
             "account", "ledger", "bench"]
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 import unittest
 
 from sotto_program import EMBEDDED, ROOT, SottoTest
@@ -69,18 +68,6 @@ class Runs(SottoTest):
         environment.pop("SOTTO_DATA", None)
         self.fails(1, ["mnist", "sotto data fetch mnist"], "run", ROOT / "recipes" / "srr-mnist.toml",
                    "--out", self.folder / "m", env=environment)
-
-
-class Demo(SottoTest):
-    def test_demo_learns_in_under_90_seconds_and_leaves_a_report(self):
-        start = time.monotonic()
-        text = self.ok("demo", "--out", self.folder / "demo")
-        self.assertLess(time.monotonic() - start, 90)
-        self.assertIn("report.html", text)
-        record = json.loads((self.folder / "demo" / "run.json").read_text())
-        self.assertGreater(record["final"]["accuracy"], 0.96)
-        self.assertEqual(record["data"]["clients"], 100)
-        self.assertIn("<svg", (self.folder / "demo" / "report.html").read_text())
 
 
 @unittest.skipUnless(os.environ.get("SOTTO_DATA"), "SOTTO_DATA is not set: no real data sets")

@@ -1,6 +1,8 @@
 // Planning without training and, for known sets, without data.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "sotto/federation.h"
 
 namespace sotto {
@@ -56,6 +58,66 @@ TEST(Plan, SaysWhatItCannotPlan) {
   EXPECT_NE(error(*parse_recipe("[data]\nname = \"mnist\"\n[model]\nfile = \"m.pt\"\n", "r.toml"))
                 .find("SOTTO_TRAIN"),
             std::string::npos);
+}
+
+GroupClaims group_of(const std::string& recipe) {
+  PrivacyPlan plan = plan_of(recipe_of(recipe));
+  EXPECT_EQ(plan.groups.size(), 1U);
+  return plan.groups.empty() ? GroupClaims{} : plan.groups[0];
+}
+
+TEST(PrivacyRecord, NamesAllMechanismsAndTurns) {
+  GroupClaims group = group_of(
+      "[federation]\nclients = 20\nrounds = 7\n[privacy]\nmechanism = \"two-point\"\n"
+      "epsilon = 1.0\n");
+  const auto record = [&] {
+    group.claims = claims_of(group.exposure);
+    return privacy_record(std::span(&group, 1), true);
+  };
+  const nlohmann::json one = record();
+  EXPECT_EQ(one["mechanism"], "two-point");
+  EXPECT_EQ(one["mechanism_id"], group.exposure.mechanisms()[0]->id());
+  EXPECT_EQ(one["rounds"], 7);
+  EXPECT_EQ(one["batches"].size(), 1U);
+  EXPECT_EQ(one["shuffle"], "none");
+  ASSERT_EQ(one["mechanisms"].size(), 1U);
+  EXPECT_EQ(one["mechanisms"][0]["weights"], 20490);
+  ASSERT_EQ(one["turns"].size(), 1U);
+  const std::shared_ptr<const Mechanism> other =
+      group_of("[privacy]\nmechanism = \"srr\"\nepsilon = 2.0\n").exposure.mechanisms()[0];
+  group.exposure.turns.push_back(turn_of(other, 2, 10));
+  group.exposure.shuffle = ShuffleMode::kLatency;
+  const nlohmann::json two = record();
+  EXPECT_EQ(two["mechanism"], "two-point");
+  EXPECT_EQ(two["rounds"], 9);
+  EXPECT_EQ(two["shuffle"], "latency");
+  EXPECT_EQ(two["mechanisms"][1]["mechanism"], "srr");
+  EXPECT_EQ(two["turns"][1]["variants"][0][0], other->id());
+  EXPECT_EQ(two["turns"][1]["rounds"], 2);
+}
+
+TEST(PrivacyRecord, IsThatOfTheWorstGroupAndHasThemAll) {
+  std::vector<GroupClaims> groups;
+  for (const char* epsilon : {"1.0", "3.0", "2.0"}) {
+    GroupClaims group = group_of(
+        "[federation]\nclients = 20\nrounds = 1\n[privacy]\nmechanism = \"privunit\"\nepsilon = " +
+        std::string(epsilon) + '\n');
+    group.name = std::string("epsilon ") + epsilon;
+    group.claims = claims_of(group.exposure);
+    groups.push_back(std::move(group));
+  }
+  EXPECT_EQ(worst_group(groups).name, "epsilon 3.0");
+  const nlohmann::json record = privacy_record(groups, false);
+  ASSERT_EQ(record["groups"].size(), 3U);
+  EXPECT_EQ(record["claims"], record["groups"][1]["claims"]);
+  EXPECT_NE(record["claims"], record["groups"][0]["claims"]);
+  EXPECT_EQ(record["groups"][2]["name"], "epsilon 2.0");
+  EXPECT_EQ(record["groups"][2]["clients"], 20);
+  EXPECT_FALSE(record["groups"][0].contains("groups"));
+  EXPECT_EQ(record["planned"], false);
+  // One about which nothing is claimed is worse than any number.
+  groups[0].claims.clear();
+  EXPECT_EQ(worst_group(groups).name, "epsilon 1.0");
 }
 
 }  // namespace

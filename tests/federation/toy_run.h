@@ -43,6 +43,16 @@ class ToyTrainer final : public Trainer {
     sums.loss = 1.0 / 3.0 * static_cast<double>(indices.size());
     return sums;
   }
+  /// Feature j of a sample with label y is y + j.
+  Result<void> features(const Dataset& data, std::span<const std::uint32_t> indices,
+                        const Preprocess& /*preprocess*/, FeatureLayer /*layer*/,
+                        std::span<float> out) override {
+    const std::size_t each = out.size() / indices.size();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i] = static_cast<float>(data.labels[indices[i / each]]) + static_cast<float>(i % each);
+    }
+    return {};
+  }
 
  private:
   Layout layout_;

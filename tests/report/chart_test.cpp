@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "balanced.h"
 
@@ -234,6 +235,68 @@ TEST(HeatMap, OddDataStillGiveAPicture) {
   expect_sound(to_svg(HeatMap{}));
   map.rows[0] = "<script>";
   EXPECT_EQ(to_svg(map).find("<script"), std::string::npos);
+}
+
+TEST(LineChart, ErrorBarsNamesAndInfinityHaveTheirPlaces) {
+  LineChart chart = one_series({{0.5, 0.9}, {5, 0.95}});
+  chart.series[0].errors = {0.05, 0.0};
+  chart.series.push_back({"theirs", {{1e6, 0.96}, {kInfinity, 0.98}}});
+  chart.series[1].line = false;
+  chart.series[1].labels = {"SRR & co", "none"};
+  chart.x_log = true;
+  EXPECT_EQ(to_svg(chart).find(">none<"), std::string::npos);  // infinity has no place yet
+  chart.x_infinity = true;
+  chart.x_limit = {50.0, "vacuous"};
+  const std::string svg = to_svg(chart);
+  EXPECT_EQ(unbalanced(svg), "");
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+  EXPECT_EQ(count(svg, "class=\"error\""), 1U);
+  EXPECT_EQ(count(svg, "class=\"limit\""), 1U);
+  for (const char* text : {">infinite<", ">SRR &amp; co<", ">none<", ">vacuous<"}) {
+    EXPECT_NE(svg.find(text), std::string::npos) << text;
+  }
+}
+
+TEST(LineChart, NamesBesideEqualPointsDoNotLieOnEachOther) {
+  LineChart chart = one_series({{1, 0.5}, {1, 0.5}, {1, 0.5}, {2, 0.9}});
+  chart.series[0].line = false;
+  chart.series[0].labels = {"first", "second", "third", ""};
+  const std::string svg = to_svg(chart);
+  std::set<std::string> places;
+  for (const char* name : {">first<", ">second<", ">third<"}) {
+    const std::size_t end = svg.find(name);
+    ASSERT_NE(end, std::string::npos);
+    const std::size_t start = svg.rfind("<text ", end);
+    places.insert(svg.substr(start, svg.find(" class", start) - start));
+  }
+  EXPECT_EQ(places.size(), 3U);
+}
+
+TEST(LineChart, WordsStandBelowTheirPoints) {
+  LineChart chart = one_series({{0, 0.5}, {1, 0.6}, {2, 0.7}});
+  chart.x_names = {"iid", "dirichlet(0.5)", "shards(2)"};
+  const std::string svg = to_svg(chart);
+  expect_sound(svg);
+  for (const char* text : {">iid<", ">dirichlet(0.5)<", ">shards(2)<"}) {
+    EXPECT_NE(svg.find(text), std::string::npos) << text;
+  }
+}
+
+TEST(BarChart, ShowsValuesReferencesAndWhatDidNotRun) {
+  BarChart chart;
+  chart.title = "Bars";
+  chart.value_name = "measured";
+  chart.reference_name = "paper";
+  chart.percent = true;
+  chart.rows = {{"a <b>", 0.5, 0.01, {{0.6, 0.6}}}, {"c", {}, 0.0, {{0.1, 0.2}}}, {"d", 0.25}};
+  const std::string svg = to_svg(chart);
+  expect_sound(svg);
+  for (const char* text : {">a &lt;b&gt;<", ">not run<", ">measured<", ">paper<"}) {
+    EXPECT_NE(svg.find(text), std::string::npos) << text;
+  }
+  EXPECT_EQ(count(svg, "class=\"spread\""), 1U);
+  EXPECT_EQ(count(svg, "class=\"outline\""), 4U);  // one value, two ends, and the legend's
+  expect_sound(to_svg(BarChart{}));
 }
 
 }  // namespace

@@ -38,7 +38,9 @@ TEST(Networks, LdpFedLayersHaveThePublishedSizes) {
 
 TEST(Networks, LdpflFeaturesHaveThePublishedWidths) {
   const auto features = [](std::string_view name, SampleShape input) {
-    return find_network(name, input, 10)->layers.back().in;
+    const Network network = *find_network(name, input, 10);
+    EXPECT_EQ(network.features(), network.layers.back().in);
+    return network.features();
   };
   EXPECT_EQ(features("ldpfl-cnn", {1, 28, 28}), 1024);
   EXPECT_EQ(features("ldpfl-cnn-deep", {3, 32, 32}), 2048);

@@ -62,5 +62,19 @@ TEST(FlatOptimizer, RmspropAgreesWithLibTorch) {
   EXPECT_LT(difference(options, reference, expected), 1e-6);
 }
 
+TEST(FlatOptimizer, TheRateDecaysWithTheSteps) {
+  TrainOptions options;
+  options.learning_rate = 0.6;
+  options.rate_decay = 1.0;
+  torch::Tensor weights = torch::zeros({1});
+  torch::Tensor gradients = torch::zeros({1});
+  FlatOptimizer optimizer(options, weights, gradients);
+  for (const double expected : {-0.6, -0.9, -1.1}) {  // 0.6 + 0.3 + 0.2
+    gradients.fill_(1.0);
+    optimizer.step();
+    EXPECT_NEAR(weights.item<double>(), expected, 1e-6);
+  }
+}
+
 }  // namespace
 }  // namespace sotto

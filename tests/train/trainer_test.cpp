@@ -167,5 +167,58 @@ TEST(Trainer, SavingToAnImpossiblePlaceIsAnError) {
   EXPECT_FALSE(factory->save(factory->initial_weights(1), "/dev/null/model.pt"));
 }
 
+TEST(Trainer, FeaturesAreWhatTheFlatteningLayerYields) {
+  const Dataset data = halves(5);
+  const Preprocess preprocess{.mean = {0.5F}, .deviation = {0.25F}};
+  // Of a network that begins with it: the samples themselves.
+  auto linear = *factory_of("linear", data.shape, 2)->make();
+  std::vector<float> features(2 * 64);
+  const std::vector<std::uint32_t> some = {3, 1};
+  ASSERT_TRUE(linear->features(data, some, preprocess, FeatureLayer::kFlatten, features));
+  std::vector<float> expected(features.size());
+  std::vector<std::int64_t> labels(2);
+  fill_batch(data, some, preprocess, nullptr, expected, labels);
+  EXPECT_EQ(features, expected);
+}
+
+TEST(Trainer, ScoresAreTheLastLayerOfTheFeatures) {
+  // Of srr-mnist, the last layer is linear: scores = W features + b, computed here by hand.
+  const Dataset data = halves(300);
+  const auto factory = factory_of("srr-mnist", data.shape, 2);
+  auto trainer = *factory->make();
+  const std::vector<float> weights = factory->initial_weights(3);
+  ASSERT_TRUE(trainer->load(weights));
+  const auto all = all_of(data);
+  const auto count = static_cast<std::size_t>(find_network("srr-mnist", data.shape, 2)->features());
+  ASSERT_EQ(count, 32U * 2 * 2);
+  std::vector<float> features(300 * count);
+  std::vector<float> scores(300 * 2);
+  ASSERT_TRUE(trainer->features(data, all, {}, FeatureLayer::kFlatten, features));
+  ASSERT_TRUE(trainer->features(data, all, {}, FeatureLayer::kScores, scores));
+  const std::size_t matrix = weights.size() - 2 * count - 2;
+  for (const std::size_t i : {0U, 255U, 256U, 299U}) {
+    for (std::size_t k = 0; k < 2; ++k) {
+      double sum = weights[weights.size() - 2 + k];
+      for (std::size_t j = 0; j < count; ++j) {
+        EXPECT_GE(features[i * count + j], 0.0F) << "pooled after a ReLU";
+        sum += static_cast<double>(weights[matrix + k * count + j]) * features[i * count + j];
+      }
+      EXPECT_NEAR(scores[2 * i + k], sum, 1e-4) << i;
+    }
+  }
+  std::vector<float> wrong(300 * (count + 1));
+  EXPECT_FALSE(trainer->features(data, all, {}, FeatureLayer::kFlatten, wrong));
+}
+
+TEST(Trainer, TellsWhenAPassIsDone) {
+  const Dataset data = halves(20);
+  int passes = 0;
+  TrainOptions options;
+  options.epochs = 3;
+  options.on_epoch = [&] { ++passes; };
+  trained(*factory_of("linear", data.shape, 2), data, options, 1);
+  EXPECT_EQ(passes, 3);
+}
+
 }  // namespace
 }  // namespace sotto

@@ -1,0 +1,131 @@
+#include "account_cap.h"
+
+#include <cmath>
+
+namespace sotto::cli {
+namespace {
+
+/// Of the whole report of a unit vector, as the mechanism itself tells it.
+double squared_error(const Mechanism& mechanism) {
+  std::vector<float> axis(mechanism.outputs(), 0.0F);
+  axis[0] = static_cast<float>(mechanism.domain().norm);
+  const double scale = mechanism.domain().norm * mechanism.domain().norm;
+  double error = mechanism.moments(axis, 0).variance;
+  if (axis.size() > 1) {
+    error += static_cast<double>(axis.size() - 1) * mechanism.moments(axis, 1).variance;
+  }
+  return error / scale;
+}
+
+/// The share of the sphere that the mechanism's cap has, from the integer that its sampler uses.
+double cap_of(const Mechanism& mechanism) {
+  for (const Constant& constant : mechanism.constants()) {
+    if (constant.name == "q") return std::ldexp(std::stod(constant.value), -64);
+  }
+  return 0.0;
+}
+
+class Search {
+ public:
+  Search(const ReportOptions& report, const Training& training, double target,
+         const std::function<void(std::size_t, std::size_t)>& progress)
+      : report_(report), training_(training), target_(target), progress_(progress) {}
+
+  Result<CapPlan> run() {
+    CapPlan found;
+    SOTTO_TRY(found.preset, price(std::nullopt));
+    if (!found.preset.plan.possible) {
+      found.best = found.preset;
+      return found;
+    }
+    // The answer is near, and its epsilon0 too: the search need not begin anew for every cap.
+    training_.least_epsilon0 = std::max(training_.least_epsilon0, 0.7 * found.preset.epsilon0);
+    training_.most_epsilon0 = std::min(training_.most_epsilon0, 1.6 * found.preset.epsilon0);
+    SOTTO_TRY(found.best, golden(std::log(found.preset.cap / 8.0),
+                                 std::log(std::min(0.5, found.preset.cap * 2.0))));
+    if (!(found.best.squared_error < found.preset.squared_error)) found.best = found.preset;
+    return found;
+  }
+
+ private:
+  static constexpr std::size_t kSteps = 9;
+
+  /// The largest epsilon0 with this cap, and its error.
+  Result<CapChoice> price(std::optional<double> cap) {
+    ReportOptions report = report_;
+    if (cap) report.mechanism.set["cap"] = *cap;
+    Training training = training_;
+    training.background = [report](double epsilon, std::uint64_t weights) {
+      return report.background(epsilon, weights);
+    };
+    CapChoice choice;
+    SOTTO_TRY(choice.plan, make_plan(training, PlanUnknown::kEpsilon0, target_, {}));
+    choice.epsilon0 = choice.plan.value;
+    report.mechanism.set["epsilon"] = choice.epsilon0;
+    SOTTO_TRY(const std::size_t size, report.mechanism.input_size(MechanismKind::kVector));
+    SOTTO_TRY(const auto mechanism, report.mechanism.make(size));
+    choice.cap = cap.value_or(cap_of(*mechanism));
+    choice.squared_error =
+        choice.plan.possible ? squared_error(*mechanism) : std::numeric_limits<double>::infinity();
+    if (progress_) progress_(++done_, kSteps + 3);
+    return choice;
+  }
+
+  /// The least error between these logarithms of the cap: it has one minimum. Caps of three digits.
+  Result<CapChoice> golden(double low, double high) {
+    constexpr double kGolden = 0.6180339887498949;
+    const auto at = [&](double logarithm) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.2e", std::exp(logarithm));
+      return price(std::min(0.5, std::stod(text)));
+    };
+    double left = high - kGolden * (high - low), right = low + kGolden * (high - low);
+    SOTTO_TRY(CapChoice at_left, at(left));
+    SOTTO_TRY(CapChoice at_right, at(right));
+    for (std::size_t step = 2; step < kSteps; ++step) {
+      if (at_left.squared_error < at_right.squared_error) {
+        high = std::exchange(right, left);
+        at_right = std::move(at_left);
+        left = high - kGolden * (high - low);
+        SOTTO_TRY(at_left, at(left));
+      } else {
+        low = std::exchange(left, right);
+        at_left = std::move(at_right);
+        right = low + kGolden * (high - low);
+        SOTTO_TRY(at_right, at(right));
+      }
+    }
+    return at_left.squared_error < at_right.squared_error ? at_left : at_right;
+  }
+
+  const ReportOptions& report_;
+  Training training_;
+  double target_;
+  const std::function<void(std::size_t, std::size_t)>& progress_;
+  std::size_t done_ = 0;
+};
+
+}  // namespace
+
+Result<CapPlan> choose_cap(const ReportOptions& report, const Training& training, double target,
+                           const std::function<void(std::size_t, std::size_t)>& progress) {
+  if (!report.has_mechanism()) {
+    return fail(ErrorKind::kUsage, "--choose-cap needs --mechanism privunit");
+  }
+  SOTTO_TRY(const MechanismInfo* const info, find_mechanism(report.mechanism.name));
+  if (!takes(*info, "cap")) {
+    return fail(ErrorKind::kUsage,
+                "--choose-cap: " + report.mechanism.name + " has no cap to choose; privunit has");
+  }
+  if (report.mechanism.set.contains("cap") || report.given_epsilon()) {
+    return fail(ErrorKind::kUsage, "--choose-cap finds --cap and --epsilon: give neither");
+  }
+  if (training.local) {
+    return fail(ErrorKind::kUsage,
+                "--choose-cap does not go with --local: without a shuffler privunit's own cap is "
+                "the best");
+  }
+  return Search(report, training, target, progress).run();
+}
+
+}  // namespace sotto::cli

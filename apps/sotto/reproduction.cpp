@@ -1,0 +1,190 @@
+#include "reproduction.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "experiment/measure.h"
+#include "report/markup.h"
+#include "study_shown.h"
+#include "terminal.h"
+
+namespace sotto::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string command_text(const Experiment& experiment, const ReproduceOptions& options) {
+  std::string text = "sotto reproduce " + experiment.name;
+  if (options.quick) text += " --quick";
+  if (options.seeds) text += fmt::format(" --seeds {}", *options.seeds);
+  if (!options.device.empty()) text += " --device " + options.device;
+  return text;
+}
+
+std::string heading(const Experiment& experiment, const ReproduceOptions& options) {
+  return fmt::format("{} ({}{}): {}{}", experiment.name, experiment.family,
+                     experiment.where.empty() ? "" : ", " + experiment.where, experiment.summary,
+                     options.quick ? "\nQUICK: fewer rounds, clients or seeds than the experiment "
+                                     "has; not to be compared with the paper"
+                                   : "");
+}
+
+/// A cell of a Markdown table.
+std::string cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
+    text.insert(at, "\\");
+  }
+  return " " + text + " |";
+}
+
+std::string markdown_head(const Experiment& experiment, const ReproduceOptions& options,
+                          const std::string& facts) {
+  std::string text = "### " + experiment.name + (options.quick ? " (quick)" : "") + "\n\n" +
+                     experiment.summary + ".";
+  if (!experiment.note.empty()) text += ' ' + experiment.note;
+  return text + "\n\n`" + command_text(experiment, options) + "`: " + facts + ".\n\n";
+}
+
+std::string markdown_of(const Experiment& experiment, const ReproduceOptions& options,
+                        const Summary& summary) {
+  const std::size_t seeds = summary.study->seeds.size();
+  std::string text = markdown_head(
+      experiment, options,
+      fmt::format("{}, {}, seeds 1{}, {} of training, {}", summary.date, summary.machine,
+                  seeds > 1 ? fmt::format("-{}", seeds) : "", duration(summary.seconds),
+                  summary.study->statistic == "best" ? "best round" : "last round"));
+  text +=
+      "| configuration | paper | measured | epsilon of one weight | of one record | of a client | "
+      "time |\n| --- | --- | --- | --- | --- | --- | --- |\n";
+  std::string notes;
+  for (const Finding& finding : summary.findings) {
+    const Configuration& configuration = *finding.configuration;
+    text += "|" + cell(configuration.label) + cell(paper_text(configuration.paper)) +
+            cell(finding.accuracy ? accuracy_text(*finding.accuracy) : "failed") +
+            cell(epsilon_words(finding.unit)) + cell(record_words(finding)) +
+            cell(epsilon_words(finding.client)) + cell(duration(finding.seconds)) + "\n";
+    const std::string note = configuration.note.empty()
+                                 ? ""
+                                 : "- " + configuration.series + ": " + configuration.note + "\n";
+    if (!note.empty() && notes.find(note) == std::string::npos) notes += note;
+  }
+  return text + (notes.empty() ? "" : "\n" + notes);
+}
+
+/// Points of other experiments: "srr-mnist: SRR, epsilon = 5 => SRR-FL, epsilon 5".
+std::vector<NamedPoint> compared(const Experiment& experiment, const std::filesystem::path& out) {
+  std::vector<NamedPoint> points;
+  for (const std::string& entry : experiment.compare) {
+    const std::size_t colon = entry.find(": ");
+    if (colon == std::string::npos) continue;
+    const std::string name = entry.substr(0, colon);
+    const std::size_t arrow = entry.find(" => ", colon);
+    const std::string label =
+        entry.substr(colon + 2, arrow == std::string::npos ? std::string::npos : arrow - colon - 2);
+    const std::filesystem::path file = out.parent_path() / name / "results.json";
+    const Result<std::string> text = read_text(file);
+    const Json json = text ? Json::parse(*text, nullptr, false) : Json();
+    bool found = false;
+    for (const Json& row : json.value("configurations", Json::array())) {
+      if (row.value("label", "") != label || !row["accuracy"].is_number()) continue;
+      const Json& claim = row["claims"]["client"];
+      const bool finite = claim.is_object() && claim["epsilon"].is_number();
+      points.push_back(
+          {arrow == std::string::npos ? label : entry.substr(arrow + 4),
+           finite ? claim["epsilon"].get<double>() : std::numeric_limits<double>::infinity(),
+           row["accuracy"].get<double>()});
+      found = true;
+    }
+    if (!found) {
+      fmt::print(stderr, "sotto: the figure lacks '{}' of {}: run `sotto reproduce {}` first\n",
+                 label, name, name);
+    }
+  }
+  return points;
+}
+
+std::vector<std::string> figures_of(const Experiment& experiment, const Summary& summary) {
+  if (experiment.figure == "privacy") {
+    return {to_svg(privacy_chart(summary, compared(experiment, summary.study->out)))};
+  }
+  if (experiment.figure == "rounds") return {to_svg(rounds_chart(summary))};
+  std::vector<std::string> figures;
+  if (experiment.figure == "varied") {
+    for (LineChart chart : varied_charts(summary)) {
+      chart.title = experiment.name + ": " + chart.title;
+      figures.push_back(to_svg(chart));
+    }
+  }
+  if (figures.empty()) figures.push_back(to_svg(bars_chart(summary)));
+  return figures;
+}
+
+Result<Reproduced> reproduce_cost(const Experiment& experiment, const ReproduceOptions& options) {
+  const std::filesystem::path out = folder_of(experiment, options);
+  SOTTO_TRY(const std::vector<Cost> costs,
+            measure_perturbation(experiment, options.quick ? 3 : 21));
+  Reproduced done;
+  done.json = costs_json(experiment, costs, options.quick);
+  SOTTO_CHECK(write_file_atomically(out / "results.json", done.json.dump(2) + '\n'));
+  SOTTO_CHECK(write_file_atomically(out / "results.csv", costs_csv(costs)));
+  SOTTO_CHECK(write_file_atomically(out / "figure.svg", to_svg(costs_chart(experiment, costs))));
+  done.json["out"] = out.string();
+  Table table({"configuration", "weights", "paper", "perturbation", "making it, once", "memory"});
+  done.markdown = markdown_head(experiment, options,
+                                fmt::format("{}, {}, one thread, median", today(), machine_text()));
+  done.markdown +=
+      "| configuration | weights | paper | perturbation | making the mechanism, once | memory |\n"
+      "| --- | --- | --- | --- | --- | --- |\n";
+  const auto seconds = [](double value) {
+    return value < 0.1 ? number(1000.0 * value, 3) + " ms" : number(value, 4) + " s";
+  };
+  for (const Cost& cost : costs) {
+    const std::vector<std::string> row = {cost.label,
+                                          with_commas(static_cast<std::uint64_t>(cost.weights)),
+                                          cost.paper ? seconds(cost.paper->high) : "-",
+                                          seconds(cost.perturb_seconds),
+                                          seconds(cost.prepare_seconds),
+                                          byte_size(static_cast<std::uint64_t>(cost.memory_bytes))};
+    table.add(row);
+    done.markdown += "|";
+    for (const std::string& text : row) done.markdown += cell(text);
+    done.markdown += "\n";
+  }
+  done.table = heading(experiment, options) + "\n\n" + table.text();
+  return done;
+}
+
+}  // namespace
+
+std::filesystem::path folder_of(const Experiment& experiment, const ReproduceOptions& options) {
+  if (!options.out.empty()) return options.out;
+  return std::filesystem::path("reproduce") / (experiment.name + (options.quick ? "-quick" : ""));
+}
+
+Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOptions& options) {
+  if (!experiment.measure.empty()) return reproduce_cost(experiment, options);
+  StudyRequest request;
+  request.out = folder_of(experiment, options);
+  request.data_folder = options.data;
+  request.seeds = options.seeds;
+  request.device = options.device;
+  request.quick = options.quick;
+  SOTTO_TRY(const Study study, make_study(experiment, request));
+  SOTTO_TRY(const Summary summary,
+            run_study_shown(study, {options.jobs, options.threads, !options.quiet}));
+  SOTTO_CHECK(write_results(summary, figures_of(experiment, summary)));
+  Reproduced done;
+  done.json = results_json(summary);
+  done.json["out"] = study.out.string();
+  done.table = heading(experiment, options) + "\n\n" + findings_table(summary);
+  if (!experiment.note.empty()) done.table += "\n" + experiment.note + "\n";
+  done.markdown = markdown_of(experiment, options, summary);
+  done.failures = failures_text(summary);
+  return done;
+}
+
+}  // namespace sotto::cli

@@ -1,0 +1,33 @@
+// A study that people watch: a bar with the time left, a line for each run that ends, the table of
+// what was found, and the files with it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiment/results.h"
+#include "experiment/study.h"
+
+namespace sotto::cli {
+
+struct StudyShown {
+  unsigned jobs = 0;
+  unsigned threads = 0;
+  bool print_runs = true;  // a line on stdout for each run that ended
+};
+
+/// Runs what is not finished. A run that fails is in the summary, not an error.
+Result<Summary> run_study_shown(const Study& study, const StudyShown& shown);
+
+/// One line for each configuration: accuracy, the paper's figure where there is one, the exact
+/// epsilon of a weight and of a client, time.
+std::string findings_table(const Summary& summary);
+
+/// "2 of 12 runs failed" and why, one line each; empty where none did.
+std::string failures_text(const Summary& summary);
+
+/// results.json, results.csv, curves.svg, figure.svg and report.html in the study's folder, each
+/// whole or not at all. The first of `figures` is figure.svg, others are figure-2.svg, ...
+Result<void> write_results(const Summary& summary, std::vector<std::string> figures);
+
+}  // namespace sotto::cli

@@ -1,0 +1,27 @@
+// Fixed features: functions of one sample that are known before any data is seen. A client computes
+// them from its own sample alone, so they cost no privacy; a linear model on them learns what one
+// on pixels cannot.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "sotto/data.h"
+
+namespace sotto {
+
+struct FeatureInfo {
+  std::string_view name;
+  std::string_view summary;
+};
+
+/// none, gabor.
+std::vector<FeatureInfo> feature_maps();
+
+/// The shape of the features `name` of samples of this shape; an error where there are none.
+Result<SampleShape> feature_shape(std::string_view name, SampleShape input);
+
+/// Replaces the samples of both parts by their features. The result does not depend on `threads`.
+Result<void> apply_features(std::string_view name, DataSplit& data, unsigned threads = 1);
+
+}  // namespace sotto

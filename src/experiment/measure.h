@@ -1,0 +1,32 @@
+// What a mechanism costs a client: an experiment that is a measurement, not a training. Rows say
+// which mechanism and how many weights; papers' figures are seconds.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/registry.h"
+#include "report/chart.h"
+
+namespace sotto {
+
+struct Cost {
+  std::string label;
+  double weights = 0.0;
+  std::optional<PaperFigure> paper;  // seconds
+  double prepare_seconds = 0.0;      // making the mechanism: once, whatever the number of clients
+  double perturb_seconds = 0.0;      // bounding and perturbing one client's weights, median
+  double memory_bytes = 0.0;         // the most that perturbing took beyond what was there
+};
+
+/// On one thread; `turns` times each.
+Result<std::vector<Cost>> measure_perturbation(const Experiment& experiment, int turns);
+
+nlohmann::ordered_json costs_json(const Experiment& experiment, const std::vector<Cost>& costs,
+                                  bool quick);
+std::string costs_csv(const std::vector<Cost>& costs);
+LineChart costs_chart(const Experiment& experiment, const std::vector<Cost>& costs);
+
+}  // namespace sotto

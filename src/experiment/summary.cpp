@@ -1,0 +1,147 @@
+#include "experiment/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <thread>
+
+namespace sotto {
+namespace {
+
+/// The claim with the larger epsilon of two: what holds for both.
+void keep_worse(std::optional<PrivacyClaim>& kept, const PrivacyClaim* claim) {
+  if (claim == nullptr) return;
+  if (!kept || claim->epsilon > kept->epsilon) kept = *claim;
+}
+
+const PrivacyClaim* find_claim(const RunRecord& run, std::string_view scope) {
+  for (const PrivacyClaim& claim : run.claims) {
+    if (claim.scope.starts_with(scope)) return &claim;
+  }
+  return nullptr;
+}
+
+/// The strongest of the same scope: composition has several forms.
+const PrivacyClaim* strongest(const RunRecord& run, std::string_view scope) {
+  const PrivacyClaim* best = nullptr;
+  for (const PrivacyClaim& claim : run.claims) {
+    if (claim.scope == scope && (best == nullptr || claim.epsilon < best->epsilon)) best = &claim;
+  }
+  return best;
+}
+
+void add_run(Finding& finding, RunRecord record) {
+  finding.mechanism = record.mechanism;
+  finding.seconds += record.total_seconds();
+  keep_worse(finding.unit, find_claim(record, "one weight"));
+  const PrivacyClaim* const one = find_claim(record, "one record, whole training");
+  keep_worse(finding.record, one != nullptr ? one : find_claim(record, "record, whole training"));
+  keep_worse(finding.features, find_claim(record, "record, features alone"));
+  keep_worse(finding.published, find_claim(record, "as published"));
+  keep_worse(finding.local, strongest(record, "client, whole training"));
+  keep_worse(finding.client, record.client_claim());
+  finding.runs.push_back(std::move(record));
+}
+
+std::vector<Vary> axes_of(const Study& study) {
+  std::vector<Vary> axes;
+  for (const Configuration& configuration : study.configurations) {
+    for (const auto& [key, value] : configuration.varied) {
+      auto axis =
+          std::find_if(axes.begin(), axes.end(), [&](const Vary& vary) { return vary.key == key; });
+      if (axis == axes.end()) axis = axes.insert(axes.end(), Vary{key, {}});
+      if (std::find(axis->values.begin(), axis->values.end(), value) == axis->values.end()) {
+        axis->values.push_back(value);
+      }
+    }
+  }
+  return axes;
+}
+
+}  // namespace
+
+Statistic statistic_of(const std::vector<double>& values) {
+  Statistic statistic;
+  statistic.count = values.size();
+  if (values.empty()) return statistic;
+  const auto count = static_cast<double>(values.size());
+  for (const double value : values) statistic.mean += value / count;
+  double squares = 0.0;
+  for (const double value : values) squares += std::pow(value - statistic.mean, 2);
+  if (values.size() > 1) statistic.deviation = std::sqrt(squares / (count - 1.0));
+  return statistic;
+}
+
+std::string accuracy_text(const Statistic& statistic) {
+  if (statistic.count > 1) {
+    return fmt::format("{:.2f} \u00b1 {:.2f} %", 100.0 * statistic.mean,
+                       100.0 * statistic.deviation);
+  }
+  return fmt::format("{:.2f} %", 100.0 * statistic.mean);
+}
+
+std::string machine_text() {
+  std::ifstream info("/proc/cpuinfo");
+  std::string model;
+  for (std::string line; model.empty() && std::getline(info, line);) {
+    if (line.starts_with("model name")) model = line.substr(line.find(':') + 2);
+  }
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  return fmt::format("{} {}{}", cores, cores == 1 ? "core" : "cores",
+                     model.empty() ? "" : ", " + model);
+}
+
+std::string today() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
+  return text;
+}
+
+bool Summary::complete() const {
+  return std::all_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.failed.empty() && finding.accuracy.has_value();
+  });
+}
+
+Result<Summary> summarize(const Study& study, const std::vector<StudyRun>& runs,
+                          const std::vector<RunOutcome>& outcomes) {
+  Summary summary;
+  summary.study = &study;
+  summary.axes = axes_of(study);
+  summary.machine = machine_text();
+  summary.date = today();
+  for (const Configuration& configuration : study.configurations) {
+    summary.findings.emplace_back().configuration = &configuration;
+  }
+  std::vector<std::vector<double>> accuracies(study.configurations.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Finding& finding = summary.findings[runs[i].configuration];
+    if (!outcomes[i].finished) {
+      finding.failed.emplace_back(runs[i].name, outcomes[i].why);
+      continue;
+    }
+    SOTTO_TRY(RunRecord record, read_run(runs[i].out));
+    const std::optional<Outcome>& outcome = study.statistic == "best" ? record.best : record.final;
+    if (outcome && outcome->accuracy) {
+      accuracies[runs[i].configuration].push_back(*outcome->accuracy);
+    } else {
+      finding.failed.emplace_back(runs[i].name, "was never evaluated");
+    }
+    add_run(finding, std::move(record));
+  }
+  for (std::size_t i = 0; i < accuracies.size(); ++i) {
+    Finding& finding = summary.findings[i];
+    if (!accuracies[i].empty()) finding.accuracy = statistic_of(accuracies[i]);
+    summary.seconds += finding.seconds;
+  }
+  return summary;
+}
+
+}  // namespace sotto

@@ -1,0 +1,55 @@
+// What a study found: for every configuration the mean and the deviation over its seeds, and the
+// claims that its runs made. Epsilons are the largest over the seeds: never better than the truth.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/study.h"
+
+namespace sotto {
+
+struct Statistic {
+  std::size_t count = 0;
+  double mean = 0.0;
+  double deviation = 0.0;  // of a sample; 0 for a single value
+};
+Statistic statistic_of(const std::vector<double>& values);
+
+/// An accuracy or time; with several seeds "97.31 +- 0.12 %".
+std::string accuracy_text(const Statistic& statistic);
+
+struct Finding {
+  const Configuration* configuration = nullptr;
+  std::optional<Statistic> accuracy;                        // unset where no run finished
+  std::vector<RunRecord> runs;                              // that finished, in the order of seeds
+  std::vector<std::pair<std::string, std::string>> failed;  // name of the run, why
+  double seconds = 0.0;                                     // of all runs
+  std::string mechanism;
+  std::optional<PrivacyClaim> unit;    // one weight, one round: exact
+  std::optional<PrivacyClaim> record;  // one record over the whole training, where that is claimed
+  std::optional<PrivacyClaim> features;   // of it, without its label
+  std::optional<PrivacyClaim> published;  // what the authors claim
+  std::optional<PrivacyClaim> local;      // client, whole training, no trust in a shuffler
+  std::optional<PrivacyClaim> client;     // the strongest that a client may be told
+};
+
+struct Summary {
+  const Study* study = nullptr;
+  std::vector<Finding> findings;
+  std::vector<Vary> axes;  // keys that differ between configurations, with their values in order
+  double seconds = 0.0;    // of all runs together
+  std::string machine;     // "2 cores, Intel(R) Xeon(R) ..."
+  std::string date;        // UTC day
+  bool complete() const;   // every run finished
+};
+
+Result<Summary> summarize(const Study& study, const std::vector<StudyRun>& runs,
+                          const std::vector<RunOutcome>& outcomes);
+
+/// Cores and model of the processor, for records.
+std::string machine_text();
+std::string today();
+
+}  // namespace sotto

@@ -1,0 +1,175 @@
+// Gabor features against the definition, term by term in doubles; what holds for every sample; and
+// that threads change nothing.
+#include "data/features.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <numbers>
+
+namespace sotto {
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+
+std::vector<float> noise_image(SampleShape shape, std::uint64_t seed) {
+  BitSource bits = BitSource::from_seed(seed, "image");
+  std::vector<float> image(shape.size());
+  for (float& value : image) value = static_cast<float>(bits.unit());
+  return image;
+}
+
+/// |I * psi| at one pixel: the double sum over the filter's support.
+double magnitude(const std::vector<float>& image, SampleShape shape, std::size_t channel, int y,
+                 int x, double sigma, double xi, double angle) {
+  const int radius = static_cast<int>(std::ceil(3.0 * sigma));
+  const auto g = [&](int u, int v) { return std::exp(-(u * u + v * v) / (2.0 * sigma * sigma)); };
+  const auto wave = [&](int u, int v) {
+    return std::polar(1.0, xi * (u * std::cos(angle) + v * std::sin(angle)));
+  };
+  double whole = 0.0;
+  std::complex<double> constant = 0.0;
+  for (int v = -radius; v <= radius; ++v) {
+    for (int u = -radius; u <= radius; ++u) {
+      whole += g(u, v);
+      constant += g(u, v) * wave(u, v);
+    }
+  }
+  std::complex<double> sum = 0.0;
+  for (int v = -radius; v <= radius; ++v) {
+    for (int u = -radius; u <= radius; ++u) {
+      const int row = y + v, column = x + u;
+      if (row < 0 || row >= static_cast<int>(shape.height)) continue;
+      if (column < 0 || column >= static_cast<int>(shape.width)) continue;
+      const std::size_t at =
+          (channel * shape.height + static_cast<std::size_t>(row)) * shape.width +
+          static_cast<std::size_t>(column);
+      sum += double{image[at]} * g(u, v) / whole * (wave(u, v) - constant / whole);
+    }
+  }
+  return std::abs(sum);
+}
+
+/// All features of an image, by the definition in gabor.cpp.
+std::vector<double> reference(const std::vector<float>& image, SampleShape shape) {
+  constexpr double kSigma[] = {1.7, 3.4}, kXi[] = {kPi / 2.0, kPi / 4.0};
+  const std::size_t rows = (shape.height + 3) / 4, columns = (shape.width + 3) / 4;
+  std::vector<double> all;
+  for (std::size_t c = 0; c < shape.channels; ++c) {
+    std::vector<double> maps(17 * rows * columns, 0.0);
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t column = 0; column < columns; ++column) {
+        double count = 0.0;
+        for (std::size_t y = 4 * row; y < std::min<std::size_t>(4 * row + 4, shape.height); ++y) {
+          for (std::size_t x = 4 * column; x < std::min<std::size_t>(4 * column + 4, shape.width);
+               ++x) {
+            count += 1.0;
+            const std::size_t cell = row * columns + column;
+            maps[cell] += double{image[(c * shape.height + y) * shape.width + x]};
+            for (std::size_t k = 0; k < 16; ++k) {
+              maps[(1 + k) * rows * columns + cell] +=
+                  magnitude(image, shape, c, static_cast<int>(y), static_cast<int>(x),
+                            kSigma[k / 8], kXi[k / 8], kPi * static_cast<double>(k % 8) / 8.0);
+            }
+          }
+        }
+        double square = 0.02 * 0.02;
+        for (std::size_t k = 0; k < 17; ++k) {
+          double& value = maps[k * rows * columns + row * columns + column];
+          value /= count;
+          if (k > 0) square += value * value;
+        }
+        const auto at = [&](std::size_t k) -> double& {
+          return maps[k * rows * columns + row * columns + column];
+        };
+        at(0) *= 0.5;
+        for (std::size_t scale = 0; scale < 2; ++scale) {
+          double mean = 0.0;
+          for (std::size_t k = 0; k < 8; ++k) mean += at(1 + 8 * scale + k) / 8.0;
+          for (std::size_t k = 0; k < 8; ++k) {
+            at(1 + 8 * scale + k) = (at(1 + 8 * scale + k) - 0.7 * mean) / std::sqrt(square);
+          }
+        }
+      }
+    }
+    all.insert(all.end(), maps.begin(), maps.end());
+  }
+  double mean = 0.0, square = 0.0;
+  for (const double value : all) mean += value / static_cast<double>(all.size());
+  for (double& value : all) {
+    value -= mean;
+    square += value * value;
+  }
+  for (double& value : all) value *= 8.0 / std::sqrt(square);
+  return all;
+}
+
+TEST(Gabor, IsWhatItsDefinitionSays) {
+  for (const SampleShape shape :
+       {SampleShape{1, 28, 28}, SampleShape{3, 32, 32}, SampleShape{1, 9, 6}}) {
+    const auto map = make_gabor_features(shape);
+    const auto image = noise_image(shape, shape.height);
+    std::vector<float> features(map->shape().size());
+    map->compute(image, features);
+    const auto expected = reference(image, shape);
+    ASSERT_EQ(expected.size(), features.size());
+    for (std::size_t i = 0; i < features.size(); ++i) {
+      ASSERT_NEAR(features[i], expected[i], 2e-5) << i;
+    }
+  }
+}
+
+TEST(Gabor, TellsAnglesApart) {
+  const SampleShape shape{1, 28, 28};
+  const auto map = make_gabor_features(shape);
+  EXPECT_EQ(map->shape(), (SampleShape{17, 7, 7}));
+  for (std::size_t k = 0; k < 8; ++k) {
+    const double angle = kPi * static_cast<double>(k) / 8.0;
+    std::vector<float> stripes(shape.size());
+    for (std::size_t i = 0; i < stripes.size(); ++i) {
+      const auto x = static_cast<double>(i % 28), y = static_cast<double>(i / 28);
+      const double phase = kPi / 2.0 * (x * std::cos(angle) + y * std::sin(angle));
+      stripes[i] = static_cast<float>(0.5 + 0.5 * std::sin(phase));
+    }
+    std::vector<float> features(map->shape().size());
+    map->compute(stripes, features);
+    std::size_t best = 0;
+    const auto middle = [&](std::size_t filter) { return features[(1 + filter) * 49 + 24]; };
+    for (std::size_t other = 0; other < 8; ++other) {
+      if (middle(other) > middle(best)) best = other;
+    }
+    EXPECT_EQ(best, k);
+  }
+}
+
+TEST(Gabor, ABlackImageHasNoFeatures) {
+  const auto map = make_gabor_features({1, 28, 28});
+  std::vector<float> features(map->shape().size(), 5.0F);
+  map->compute(std::vector<float>(784, 0.0F), features);
+  for (const float value : features) EXPECT_EQ(value, 0.0F);
+}
+
+TEST(Features, ReplaceTheSamplesOnAnyNumberOfThreads) {
+  DataSplit one = make_embedded(0);
+  for (Dataset* part : {&one.train, &one.test}) {
+    part->labels.resize(100);
+    std::get<0>(part->values).resize(100 * 784);
+  }
+  DataSplit three = one;
+  ASSERT_TRUE(apply_features("gabor", one, 1));
+  ASSERT_TRUE(apply_features("gabor", three, 3));
+  EXPECT_EQ(one.train.shape, *feature_shape("gabor", {1, 28, 28}));
+  EXPECT_EQ(std::get<1>(one.train.values), std::get<1>(three.train.values));
+  EXPECT_EQ(std::get<1>(one.test.values), std::get<1>(three.test.values));
+  DataSplit same = make_embedded(0);
+  const Dataset before = same.train;
+  ASSERT_TRUE(apply_features("none", same));
+  EXPECT_EQ(same.train.values, before.values);
+  const auto unknown = apply_features("gabr", same);
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("gabor"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sotto

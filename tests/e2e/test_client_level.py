@@ -1,0 +1,71 @@
+"""A guarantee for clients of one sample each: the native engine, fixed features, the shuffler."""
+
+from sotto_program import ROOT, SottoTest
+
+RECIPE = str(ROOT / "recipes" / "client-level-embedded.toml")
+SHORT = ["--set", "federation.rounds=2", "--set", "federation.clients=600",
+         "--set", "shuffle.min_batch=600", "--set", "federation.evaluate_every=2"]
+
+
+class ClientLevel(SottoTest):
+    def test_it_learns_and_the_certificate_holds(self):
+        out = self.folder / "run"
+        result = self.json("run", RECIPE, "--out", out)
+        self.assertGreater(result["final"]["accuracy"], 0.85)
+        self.assertEqual(result["versions"]["trainer"], "native, CPU")
+        claims = {claim["scope"]: claim for claim in result["privacy"]["claims"]}
+        shuffled = [claim for scope, claim in claims.items() if "whole training" in scope]
+        self.assertTrue(any(0 < claim["epsilon"] < 10 for claim in shuffled if claim["epsilon"]))
+        check = self.json("account", "check", out / "certificate.json")
+        self.assertTrue(check["holds"])
+
+    def test_threads_change_nothing(self):
+        models = []
+        for threads in (1, 3):
+            out = self.folder / str(threads)
+            self.json("run", RECIPE, *SHORT, "--threads", threads, "--out", out)
+            models.append((out / "model.pt").read_bytes())
+        self.assertEqual(models[0], models[1])
+
+    def test_a_run_goes_on_where_it_was(self):
+        whole, parts = self.folder / "whole", self.folder / "parts"
+        settings = [*SHORT, "--set", "server.decay=none", "--set", "output.checkpoint_every=1"]
+        self.json("run", RECIPE, *settings, "--out", whole)
+        self.json("run", RECIPE, *settings, "--set", "federation.rounds=1", "--out", parts)
+        self.json("run", RECIPE, *settings, "--resume", "--out", parts)
+        self.assertEqual((whole / "model.pt").read_bytes(), (parts / "model.pt").read_bytes())
+
+    def test_once_costs_a_client_one_report(self):
+        out = self.folder / "once"
+        result = self.json("run", RECIPE, *SHORT, "--set", "federation.selection=once", "--set",
+                           "shuffle.mode=none", "--set", "shuffle.min_batch=1", "--out", out)
+        self.assertEqual([each["reports"] for each in result["rounds"]], [300, 300])
+        self.assertEqual(result["privacy"]["rounds"], 1)
+        training = [claim for claim in result["privacy"]["claims"]
+                    if claim["scope"] == "client, whole training"]
+        self.assertTrue(all(abs(claim["epsilon"] - 4) < 1e-6 for claim in training
+                            if claim["source"] == "sotto"), training)
+        self.assertTrue(training)
+
+    def test_what_does_not_go_together_is_refused(self):
+        self.fails(2, ["data.resize", "features"], "run", RECIPE, "--set", "data.resize=[1, 32, 32]")
+        self.fails(2, ["bound.normalize", "privunit"], "run", RECIPE, "--set",
+                   "privacy.mechanism=two-point", "--set", "privacy.epsilon=1")
+        self.fails(2, ["data.features", "gabor"], "run", RECIPE, "--set", "data.features=gabr")
+
+    def test_the_cap_can_be_planned(self):
+        plan = ["account", "plan", "--target-epsilon", 1, "--mechanism", "privunit", "--dimension",
+                100, "--clients", 2000, "--rounds", 3, "--choose-cap"]
+        result = self.json(*plan)
+        self.assertTrue(result["possible"])
+        best, preset = result["best"], result["preset"]
+        self.assertLessEqual(best["squared_error"], preset["squared_error"])
+        self.assertLess(best["cap"], preset["cap"])
+        self.assertLessEqual(best["client_epsilon"], 1)
+        self.assertIn("privacy.cap", self.ok(*plan))
+        self.fails(2, ["--cap", "--epsilon"], *plan, "--cap", 0.1)
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()

@@ -1,0 +1,88 @@
+"""sotto reproduce: the list, quick experiments, resume, missing data, Markdown; and the demo."""
+
+import json
+import os
+import time
+import unittest
+
+from sotto_program import SottoTest
+
+
+class List(SottoTest):
+    def test_lists_the_experiments_of_the_papers(self):
+        entries = {e["name"]: e for e in self.json("reproduce", "--list")["experiments"]}
+        for name in ("srr-mnist", "srr-params", "srr-epsilon", "srr-clients", "srr-mechanisms",
+                     "srr-cifar", "srr-medical", "srr-latency", "ldp-fl-mnist", "ldp-fl-fmnist",
+                     "cldp-fmnist", "cldp-cycles", "cldp-personal", "cldp-baselines", "ldpfl-mnist",
+                     "ldpfl-fmnist", "ldpfl-cifar", "ldpfl-alpha", "ldpfl-noniid", "ldpfl-alone",
+                     "ldpfl-table1", "client-level"):
+            self.assertIn(name, entries)
+        self.assertEqual(entries["srr-mnist"]["family"], "srr-fl")
+        self.assertIn("srr-mnist", self.ok("reproduce", "--list"))
+
+    def test_wrong_use_is_named(self):
+        self.fails(2, ["did you mean 'srr-mnist'"], "reproduce", "srr-mnits")
+        self.fails(2, ["--list"], "reproduce")
+        self.fails(2, ["--all"], "reproduce", "srr-mnist", "--all")
+        self.fails(2, ["--out"], "reproduce", "srr-mnist", "srr-latency", "--out", self.folder)
+
+    def test_missing_data_is_a_failure_where_named(self):
+        environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder)}
+        environment.pop("SOTTO_DATA", None)
+        self.fails(1, ["mnist", "not here", "sotto data fetch"], "reproduce", "srr-mechanisms",
+                   "--quick", "--out", self.folder / "r", env=environment)
+        self.assertFalse((self.folder / "r" / "results.json").exists())
+
+
+class Latency(SottoTest):
+    def test_measures_without_data(self):
+        out = self.folder / "r"
+        result = self.json("reproduce", "srr-latency", "--quick", "--out", out)
+        self.assertTrue(result["quick"])
+        rows = {row["weights"]: row for row in result["rows"]}
+        self.assertEqual(sorted(rows), [20490, 2169770, 5611878])
+        self.assertEqual(rows[20490]["paper_seconds"], 0.698)
+        for row in rows.values():
+            self.assertGreater(row["perturb_seconds"], 0)
+            self.assertLess(row["perturb_seconds"], row["paper_seconds"] / 10)
+        for name in ("results.json", "results.csv", "figure.svg"):
+            self.assertTrue((out / name).exists())
+        self.assertIn("| MNIST model | 20,490 |",
+                      self.ok("reproduce", "srr-latency", "--quick", "--out", out, "--markdown"))
+
+
+@unittest.skipUnless(os.environ.get("SOTTO_DATA"), "SOTTO_DATA is not set: no real data sets")
+class Quick(SottoTest):
+    def test_a_quick_experiment_is_marked_kept_and_gone_on_with(self):
+        out = self.folder / "r"
+        result = self.json("reproduce", "srr-mechanisms", "--quick", "--out", out)
+        self.assertTrue(result["quick"])
+        found = {c["label"]: c for c in result["configurations"]}
+        self.assertEqual(found["MNIST, noise-free"]["paper"], {"low": 0.979, "high": 0.979})
+        self.assertGreater(found["MNIST, noise-free"]["accuracy"], 0.5)
+        self.assertTrue(found["MNIST, SRR, epsilon 5"]["claims"]["client"]["vacuous"])
+        self.assertIn("quick", (out / "figure.svg").read_text())
+        self.assertIn("Quick", (out / "report.html").read_text())
+        before = (out / "results.csv").read_text()
+        (out / "results.json").unlink()
+        text = self.ok("reproduce", "srr-mechanisms", "--quick", "--out", out)
+        self.assertIn("QUICK", text)
+        self.assertNotIn("finished ", text)
+        self.assertEqual((out / "results.csv").read_text(), before)
+        rows = self.ok("reproduce", "srr-mechanisms", "--quick", "--out", out, "--markdown")
+        self.assertIn("| MNIST, noise-free | 97.9 % |", rows)
+        self.assertIn("`sotto reproduce srr-mechanisms --quick`", rows)
+
+
+class Demo(SottoTest):
+    def test_demo_shows_what_privacy_costs_in_under_90_seconds(self):
+        start = time.monotonic()
+        text = self.ok("demo", "--out", self.folder / "demo")
+        self.assertLess(time.monotonic() - start, 90)
+        for part in ("noise-free", "infinite", "(vacuous)", "report.html"):
+            self.assertIn(part, text)
+        result = json.loads((self.folder / "demo" / "results.json").read_text())
+        accuracy = {c["label"]: c["accuracy"] for c in result["configurations"]}
+        self.assertGreater(accuracy["noise-free"], 0.96)
+        self.assertGreater(accuracy["SRR, tuned"], accuracy["SRR, the paper's setting"])
+        self.assertIn("<svg", (self.folder / "demo" / "report.html").read_text())

@@ -1,0 +1,126 @@
+// The native trainer against mathematics: a gradient is what finite differences of the loss say,
+// training is steps along it, and nothing but a linear network is accepted. tests/train compares it
+// with LibTorch.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "sotto/native.h"
+
+namespace sotto {
+namespace {
+
+constexpr SampleShape kShape{1, 3, 7};
+constexpr std::int32_t kClasses = 4;
+
+Dataset samples(std::size_t count) {
+  Dataset data;
+  data.shape = kShape;
+  data.classes = kClasses;
+  BitSource bits = BitSource::from_seed(3, "samples");
+  std::vector<float> values(count * kShape.size());
+  for (float& value : values) value = static_cast<float>(bits.normal());
+  for (std::size_t i = 0; i < count; ++i) {
+    data.labels.push_back(static_cast<std::int32_t>(bits.below(kClasses)));
+  }
+  data.values = std::move(values);
+  return data;
+}
+
+TrainerRequest request_of(const std::string& network) {
+  TrainerRequest request;
+  request.network = *find_network(network, kShape, kClasses);
+  request.input = kShape;
+  request.classes = kClasses;
+  return request;
+}
+
+std::vector<std::uint32_t> all_of(const Dataset& data) {
+  std::vector<std::uint32_t> indices(data.size());
+  std::iota(indices.begin(), indices.end(), 0U);
+  return indices;
+}
+
+struct Fixture {
+  Dataset data = samples(9);
+  std::shared_ptr<const TrainerFactory> factory = *make_native_factory(request_of("linear"));
+  std::unique_ptr<Trainer> trainer = *factory->make();
+  std::vector<float> weights = factory->initial_weights(5);
+
+  double loss(const std::vector<float>& at) {
+    EXPECT_TRUE(trainer->load(at));
+    return trainer->evaluate(data, all_of(data), {})->loss / static_cast<double>(data.size());
+  }
+  std::vector<float> gradient(const std::vector<float>& at) {
+    EXPECT_TRUE(trainer->load(at));
+    std::vector<float> out(at.size(), 7.0F);
+    EXPECT_TRUE(trainer->gradient(data, all_of(data), {}, out));
+    return out;
+  }
+};
+
+TEST(NativeLinear, GradientIsTheSlopeOfTheLoss) {
+  Fixture fixture;
+  const std::vector<float> gradient = fixture.gradient(fixture.weights);
+  constexpr float kStep = 1e-2F;
+  for (std::size_t i = 0; i < fixture.weights.size(); ++i) {
+    std::vector<float> up = fixture.weights, down = fixture.weights;
+    up[i] += kStep;
+    down[i] -= kStep;
+    const double slope = (fixture.loss(up) - fixture.loss(down)) / (2.0 * double{kStep});
+    EXPECT_NEAR(gradient[i], slope, 2e-4) << i;
+  }
+}
+
+TEST(NativeLinear, TrainingTakesStepsAlongTheGradient) {
+  Fixture fixture;
+  TrainOptions options;
+  options.batch_size = 100;
+  options.epochs = 3;
+  options.learning_rate = 0.25;
+  options.momentum = 0.5;
+  options.weight_decay = 0.125;
+  ASSERT_TRUE(fixture.trainer->load(fixture.weights));
+  ASSERT_TRUE(fixture.trainer->train(fixture.data, all_of(fixture.data), {}, options,
+                                     BitSource::from_seed(1, "train")));
+  std::vector<float> trained(fixture.weights.size());
+  ASSERT_TRUE(fixture.trainer->store(trained));
+
+  std::vector<double> by_hand(fixture.weights.begin(), fixture.weights.end());
+  std::vector<double> velocity(by_hand.size(), 0.0);
+  for (int step = 0; step < 3; ++step) {
+    const auto gradient = fixture.gradient(std::vector<float>(by_hand.begin(), by_hand.end()));
+    for (std::size_t i = 0; i < by_hand.size(); ++i) {
+      velocity[i] = 0.5 * velocity[i] + double{gradient[i]} + 0.125 * by_hand[i];
+      by_hand[i] -= 0.25 * velocity[i];
+    }
+  }
+  for (std::size_t i = 0; i < by_hand.size(); ++i) EXPECT_NEAR(trained[i], by_hand[i], 1e-5) << i;
+}
+
+TEST(NativeLinear, LargeScoresStayFinite) {
+  Fixture fixture;
+  for (float& weight : fixture.weights) weight *= 1e4F;
+  for (const float value : fixture.gradient(fixture.weights)) EXPECT_TRUE(std::isfinite(value));
+  EXPECT_TRUE(std::isfinite(fixture.loss(fixture.weights)));
+}
+
+TEST(NativeLinear, RefusesWhatItCannotTrain) {
+  EXPECT_TRUE(is_linear(request_of("linear").network));
+  const auto mlp = make_native_factory(request_of("mlp(5)"));
+  ASSERT_FALSE(mlp);
+  EXPECT_NE(mlp.error().message.find("linear"), std::string::npos);
+  TrainerRequest cuda = request_of("linear");
+  cuda.device = "cuda";
+  EXPECT_FALSE(make_native_factory(cuda));
+  Fixture fixture;
+  TrainOptions adam;
+  adam.optimizer = Optimizer::kAdam;
+  EXPECT_FALSE(fixture.trainer->train(fixture.data, all_of(fixture.data), {}, adam,
+                                      BitSource::from_seed(1, "train")));
+  EXPECT_FALSE(fixture.factory->save(fixture.weights, "model.pt"));
+}
+
+}  // namespace
+}  // namespace sotto
