@@ -70,10 +70,9 @@ Result<Begun> state_of(const StudyRun& run) {
 std::string reason(const std::filesystem::path& log, const std::string& status) {
   const Result<std::string> text = read_text(log);
   std::string words = text ? *text : "";
-  for (const std::string start : {"sotto: "}) {
-    const std::size_t last = words.rfind(start);
-    if (last != std::string::npos) words = words.substr(last + start.size());
-  }
+  constexpr std::string_view kStart = "sotto: ";
+  const std::size_t last = words.rfind(kStart);
+  if (last != std::string::npos) words = words.substr(last + kStart.size());
   while (!words.empty() && words.back() == '\n') words.pop_back();
   return words.empty() ? status : words;
 }
