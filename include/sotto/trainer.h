@@ -96,7 +96,7 @@ class Trainer {
   }
 
   /// Starts the next train() from this state instead of afresh; empty: afresh.
-  virtual void set_optimizer_state(std::vector<float> state) { (void)state; }
+  virtual void set_optimizer_state(std::span<const float> state) { (void)state; }
   /// Where the last train() left its optimizer; empty from a trainer that has nothing to keep.
   virtual std::vector<float> optimizer_state() const { return {}; }
 

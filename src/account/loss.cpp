@@ -34,11 +34,17 @@ LossBuilder::LossBuilder(double step, double reach) {
   side_.first = -static_cast<std::int64_t>(std::ceil(reach / step)) - 1;
   side_.chances.assign(static_cast<std::size_t>(-2 * side_.first + 2), 0.0);
   small_ = step <= 0x1p-7;
-  scale_ = 1.0 / std::expm1(step);
+  scale_ = 1.0 / (small_ ? std::expm1(step) : std::expm1(-step));
 }
 
 PrivacyLoss::Side LossBuilder::finish(double error) && {
   auto& chances = side_.chances;
+  // What is no number must not pass for nothing: it may hide any loss.
+  const auto broken = [](double chance) { return !(chance >= 0.0); };
+  if (std::any_of(chances.begin(), chances.end(), broken)) {
+    chances.clear();
+    side_.infinite = 1.0;
+  }
   const auto used = [](double chance) { return chance > 0.0; };
   const auto last = std::find_if(chances.rbegin(), chances.rend(), used).base();
   chances.erase(last, chances.end());

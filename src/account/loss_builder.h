@@ -29,7 +29,7 @@ class LossBuilder {
     const double at = loss / side_.step;
     const double low = std::floor(at);
     const auto i = static_cast<std::size_t>(low - static_cast<double>(side_.first));
-    const double lower = chance * growth((low + 1.0 - at) * side_.step) * scale_ * (1.0 - 1e-14);
+    const double lower = chance * share((low + 1.0 - at) * side_.step) * (1.0 - 1e-14);
     side_.chances[i] += lower;
     side_.chances[i + 1] += chance - lower;
   }
@@ -42,10 +42,10 @@ class LossBuilder {
   static PrivacyLoss directed(PrivacyLoss::Side forward, PrivacyLoss::Side backward);
 
  private:
-  /// e^x - 1 for 0 <= x <= step.
-  double growth(double x) const {
-    if (!small_) return std::expm1(x);
-    return x *
+  /// (e^x - 1) / (e^step - 1) for 0 <= x <= step; e^step itself may be too large for a double.
+  double share(double x) const {
+    if (!small_) return std::exp(x - side_.step) * std::expm1(-x) * scale_;
+    return scale_ * x *
            (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + x / 5.0 * (1.0 + x / 6.0)))));
   }
 

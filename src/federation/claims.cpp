@@ -52,7 +52,7 @@ nlohmann::json group_record(const GroupClaims& group) {
                           {"unit_epsilon", number_or_null(guarantee.unit_epsilon)},
                           {"epsilon", number_or_null(guarantee.epsilon)}});
   }
-  const nlohmann::json none = nullptr;
+  const nlohmann::json none = "none";  // where nothing leaves a client
   return {{"name", group.name},
           {"clients", group.clients},
           {"mechanism", mechanisms.empty() ? none : mechanisms[0]["mechanism"]},

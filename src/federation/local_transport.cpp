@@ -81,8 +81,7 @@ Result<void> LocalTransport::load_client(Lane& lane, std::uint32_t client,
     }
   }
   if (clients_.keep_optimizer) {
-    state.erase(state.begin(), state.begin() + static_cast<std::ptrdiff_t>(used));
-    lane.trainer->set_optimizer_state(std::move(state));
+    lane.trainer->set_optimizer_state(std::span(state).subspan(used));
   }
   return lane.trainer->load(lane.weights);
 }

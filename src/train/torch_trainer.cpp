@@ -97,7 +97,9 @@ class TorchTrainer final : public Trainer {
     });
   }
 
-  void set_optimizer_state(std::vector<float> state) override { start_ = std::move(state); }
+  void set_optimizer_state(std::span<const float> state) override {
+    start_.assign(state.begin(), state.end());
+  }
   std::vector<float> optimizer_state() const override {
     return optimizer_ ? optimizer_->state() : std::vector<float>();
   }

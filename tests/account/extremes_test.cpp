@@ -82,5 +82,16 @@ TEST(Extremes, AReportThatAlwaysLeaksComposes) {
   EXPECT_EQ(certain.with(PrivacyLoss::pure(1.0)).delta(10.0), 1.0);
 }
 
+TEST(Extremes, SamplingOfWhatIsBeyondADoublesRangeIsNotFree) {
+  // Steps of the grid are so wide here that e^step overflows: a client that is picked with
+  // probability 0.18 is given away whenever it is, and so it is in 80 rounds.
+  for (const double unit : {50.0, 800.0, 8610.6, 1e6}) {
+    const PrivacyLoss once = PrivacyLoss::pure(unit).times(15'690).sampled(0.18);
+    EXPECT_NEAR(once.delta(0.0), 0.18, 1e-6) << unit;
+    EXPECT_GE(once.epsilon(1e-6), 0.99 * unit * 15'690) << unit;
+    EXPECT_GE(once.times(80).epsilon(1e-6), 10.0 * unit * 15'690) << unit;
+  }
+}
+
 }  // namespace
 }  // namespace sotto

@@ -1,5 +1,5 @@
-// expect: (cannot convert|no viable conversion from) 'const sotto::Bounded' to 'const
-// sotto::Envelope An Aggregator takes envelopes and nothing that comes before them.
+// expect: no matching (member )?function for call to '[^']*accept
+// An Aggregator takes envelopes and nothing that comes before them.
 #include "sotto/aggregate.h"
 
 void leak(sotto::Aggregator& aggregator, const sotto::Bounded& value) {

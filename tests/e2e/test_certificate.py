@@ -40,7 +40,7 @@ class Certificate(SottoTest):
 
     def test_a_changed_number_is_named(self):
         certificate = json.loads(self.file.read_text())
-        threshold = certificate["mechanism"]["constants"][0]["value"]
+        threshold = certificate["mechanisms"][0]["constants"][0]["value"]
         other = threshold[:-1] + ("0" if threshold[-1] != "0" else "1")
         self.file.write_text(self.file.read_text().replace(threshold, other))
         self.fails(1, ["does not hold", "signature: ", f'expected "{threshold}"',
