@@ -40,8 +40,9 @@ double mean_loss(double epsilon) { return epsilon * std::tanh(epsilon / 2.0); }
 
 /// Pure kinds of nearby epsilons become the larger one of them, the cheapest first.
 void join(std::vector<ReleaseKind>& kinds) {
-  const auto impure = std::ranges::partition(kinds, &ReleaseKind::pure);
-  std::vector<ReleaseKind> pure(kinds.begin(), impure.begin());
+  const auto impure = std::partition(kinds.begin(), kinds.end(),
+                                     [](const ReleaseKind& kind) { return kind.pure(); });
+  std::vector<ReleaseKind> pure(kinds.begin(), impure);
   std::ranges::sort(pure, {}, &ReleaseKind::epsilon);
   while (pure.size() > kMostKinds) {
     std::size_t best = 0;
@@ -57,7 +58,7 @@ void join(std::vector<ReleaseKind>& kinds) {
     pure[best + 1].count += pure[best].count;
     pure.erase(pure.begin() + static_cast<std::ptrdiff_t>(best));
   }
-  pure.insert(pure.end(), impure.begin(), impure.end());
+  pure.insert(pure.end(), impure, kinds.end());
   kinds = std::move(pure);
 }
 

@@ -51,8 +51,8 @@ std::vector<Vary> axes_of(const Study& study) {
   std::vector<Vary> axes;
   for (const Configuration& configuration : study.configurations) {
     for (const auto& [key, value] : configuration.varied) {
-      auto axis =
-          std::find_if(axes.begin(), axes.end(), [&](const Vary& vary) { return vary.key == key; });
+      auto axis = std::find_if(axes.begin(), axes.end(),
+                               [&name = key](const Vary& vary) { return vary.key == name; });
       if (axis == axes.end()) axis = axes.insert(axes.end(), Vary{key, {}});
       if (std::find(axis->values.begin(), axis->values.end(), value) == axis->values.end()) {
         axis->values.push_back(value);

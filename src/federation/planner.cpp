@@ -110,7 +110,7 @@ Result<std::vector<Part>> Planner::parts(RoundId round, std::size_t group) const
     const auto same =
         std::ranges::find_if(sets, [&](const auto& set) { return set.first == parameters; });
     if (same == sets.end()) {
-      sets.push_back({std::move(parameters), {tensor}});
+      sets.emplace_back(std::move(parameters), std::vector<std::size_t>{tensor});
     } else {
       same->second.push_back(tensor);
     }
