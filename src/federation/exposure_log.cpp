@@ -59,9 +59,7 @@ Result<std::vector<GroupClaims>> planned_exposures(const Recipe& recipe, const P
                            : static_cast<std::uint64_t>(static_cast<double>(sizes[group]) * share);
     const Schedule& schedule = planner.schedule();
     for (std::size_t slot = 0; slot < schedule.slots().size(); ++slot) {
-      RoundId first = 1;
-      while (planner.slot_of(first) != slot) ++first;
-      SOTTO_TRY(const std::vector<Part> parts, planner.parts(first, group));
+      SOTTO_TRY(const std::vector<Part> parts, planner.parts(schedule.first_round_of(slot), group));
       const std::uint64_t rounds = schedule.rounds_of(slot);
       Turn turn;
       turn.variants = {mechanisms_of(parts)};

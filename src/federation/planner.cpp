@@ -44,8 +44,7 @@ Result<Planner> Planner::make(const Recipe& recipe, const Layout& layout,
   // Whatever is wrong with the mechanism shows now, not in the middle of a run.
   for (std::size_t slot = 0; slot < planner.schedule_.slots().size(); ++slot) {
     for (std::size_t group = 0; group < planner.groups(); ++group) {
-      RoundId round = 1;
-      while (planner.slot_of(round) != slot) ++round;
+      const RoundId round = planner.schedule_.first_round_of(slot);
       SOTTO_TRY([[maybe_unused]] const std::vector<Part> parts, planner.parts(round, group));
     }
   }
@@ -96,7 +95,9 @@ Result<Part> Planner::make_part(std::vector<std::size_t> tensors,
 }
 
 Result<std::vector<Part>> Planner::parts(RoundId round, std::size_t group) const {
-  const Slot& slot = schedule_.slots()[schedule_.slot_of(round)];
+  const std::size_t index = schedule_.slot_of(round);
+  if (const auto known = made_.find({index, group}); known != made_.end()) return known->second;
+  const Slot& slot = schedule_.slots()[index];
   std::vector<std::size_t> tensors;
   std::size_t weights = 0;
   for (const std::size_t layer : slot.layers) {
@@ -120,10 +121,12 @@ Result<std::vector<Part>> Planner::parts(RoundId round, std::size_t group) const
     SOTTO_TRY(Part part, make_part(std::move(members), parameters));
     parts.push_back(std::move(part));
   }
+  made_[{index, group}] = parts;
   return parts;
 }
 
 void Planner::set_ranges(const std::vector<Range>& ranges) {
+  made_.clear();
   for (std::size_t tensor = 0; tensor < ranges_.size(); ++tensor) {
     const Range before = ranges_[tensor];
     ranges_[tensor] = ranges[tensor];
@@ -138,6 +141,7 @@ Result<void> Planner::restore_ranges(std::vector<Range> ranges) {
     return fail(ErrorKind::kCorrupt, "the checkpoint has ranges of another network");
   }
   ranges_ = std::move(ranges);
+  made_.clear();
   return {};
 }
 

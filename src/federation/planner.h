@@ -6,8 +6,10 @@
 // another's. All of it is decided by the recipe and by what earlier rounds released.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "federation/layers.h"
@@ -29,7 +31,8 @@ class Planner {
   /// The group's own budget, where clients have different ones.
   std::optional<double> budget_of(std::size_t group) const { return budgets_[group]; }
 
-  /// What a group sends in a round, with the ranges that hold now.
+  /// What a group sends in a round, with the ranges that hold now. Mechanisms are made once and
+  /// last until the ranges move. Not for several threads at once.
   Result<std::vector<Part>> parts(RoundId round, std::size_t group) const;
 
   /// Rounds with the same layers and budget have the same slot.
@@ -63,6 +66,7 @@ class Planner {
   std::vector<Range> ranges_;
   std::string budget_parameter_;
   double credit_ = 1.0;  // what budgets are multiplied by
+  mutable std::map<std::pair<std::size_t, std::size_t>, std::vector<Part>> made_;  // slot, group
 };
 
 /// The tensors that leave a client at all: parameters, and buffers where they are perturbed.

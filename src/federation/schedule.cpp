@@ -43,6 +43,10 @@ Result<Schedule> Schedule::make(const std::string& name, std::span<const std::si
   return schedule;
 }
 
+RoundId Schedule::first_round_of(std::size_t slot) const {
+  return static_cast<RoundId>(std::ranges::find(order_, slot) - order_.begin()) + 1;
+}
+
 std::uint64_t Schedule::rounds_of(std::size_t slot) const {
   return static_cast<std::uint64_t>(std::ranges::count(order_, slot));
 }

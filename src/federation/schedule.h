@@ -46,6 +46,8 @@ class Schedule {
   const std::vector<Slot>& slots() const noexcept { return slots_; }
   /// The slot of a round, counted from 1: an index of slots().
   std::size_t slot_of(RoundId round) const { return order_[round - 1]; }
+  /// The first round that has the slot.
+  RoundId first_round_of(std::size_t slot) const;
   /// In how many rounds the slot is used.
   std::uint64_t rounds_of(std::size_t slot) const;
 

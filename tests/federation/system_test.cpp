@@ -121,12 +121,6 @@ TEST(System, ResumesWithEverythingThatItKeeps) {
 }
 
 TEST(System, AdaptiveRangesFollowTheWeights) {
-  const TemporaryFolder folder;
-  RunOptions options;
-  options.out = folder / "run";
-  run(toy_recipe(two_point({"bound.range=adaptive", "bound.margin=3", "privacy.radius=100"})),
-      options);
-  const auto record = nlohmann::json::parse(*read_text(options.out / "run.json"));
   // Weights end between 0 and 10: a range that started at 100 has come down.
   const RunResult fixed = run(toy_recipe(two_point({"privacy.radius=100"})), {});
   const RunResult adaptive =
