@@ -118,6 +118,8 @@ class WeightScores final : public ScoreSource {
         zero_(pair.zero.front()),
         one_(pair.one.front()),
         inputs_{bounded(mechanism, std::move(pair.zero)), bounded(mechanism, std::move(pair.one))} {
+    // Other tensors may have other ranges, and channels: their weights are no trials.
+    while (trials_ < mechanism.outputs() && &mechanism.channel_of(trials_) == &channel_) ++trials_;
     const std::vector<Symbol> alphabet = mechanism.alphabet(0);
     if (alphabet.empty() || alphabet.size() > kMostTabled) return;
     const auto span = static_cast<std::uint64_t>(alphabet.back() - alphabet.front());
@@ -130,7 +132,7 @@ class WeightScores final : public ScoreSource {
   }
 
   void draw(bool input, BitSource& bits, std::span<double> scores) const override {
-    std::vector<Symbol> symbols(mechanism_.outputs());
+    std::vector<Symbol> symbols(trials_);
     for (std::size_t done = 0; done < scores.size();) {
       const Report report = mechanism_.perturb(inputs_[input ? 1 : 0], bits);
       report.symbols().read(0, symbols);
@@ -153,6 +155,7 @@ class WeightScores final : public ScoreSource {
   float zero_;
   float one_;
   Bounded inputs_[2];
+  std::size_t trials_ = 1;  // of one report
   Symbol first_ = 0;
   std::vector<double> table_;
 };
@@ -201,6 +204,24 @@ Result<AuditFinding> audit_mechanism(const Mechanism& mechanism, AuditPlan plan)
   plan.delta = guarantee.delta;
   SOTTO_TRY(InputPair pair, worst_pair(mechanism));
   return audit_scores(*likelihood_scores(mechanism, std::move(pair)), plan);
+}
+
+Result<void> audit_exposure(Exposure& exposure, const AuditPlan& plan) {
+  const auto mechanisms = exposure.mechanisms();
+  const bool pure = std::all_of(mechanisms.begin(), mechanisms.end(),
+                                [](const auto& one) { return one->guarantee().delta == 0.0; });
+  if (exposure.shuffle != ShuffleMode::kNone || mechanisms.empty() || !pure) return {};
+  AuditPlan each = plan;
+  // The largest of several bounds: each has a part of the error.
+  each.confidence = 1.0 - (1.0 - plan.confidence) / static_cast<double>(mechanisms.size());
+  double most = 0.0;
+  for (const auto& mechanism : mechanisms) {
+    SOTTO_TRY(const AuditFinding finding, audit_mechanism(*mechanism, each));
+    most = std::max(most, finding.epsilon_lower);
+  }
+  exposure.audited_epsilon = most;
+  exposure.audit_confidence = plan.confidence;
+  return {};
 }
 
 }  // namespace sotto

@@ -36,6 +36,8 @@ struct AuditPlan {
   unsigned threads = 1;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 
+  /// Whether there is a claim that trials can refute.
+  bool refutable() const;
   /// Even, at least kLeast; a confidence in (0.75, 1), a delta in [0, 1).
   Result<void> check() const;
   static constexpr std::uint64_t kLeast = 100;

@@ -175,6 +175,44 @@ TEST(AuditedMechanisms, DoNotDependOnThreads) {
             one.guesses.false_positives);
 }
 
+TEST(AuditedMechanisms, OnlyTheFirstTensorsWeightsAreTrials) {
+  auto layout = std::make_shared<Layout>();
+  layout->add("narrow", {100}, TensorRole::kParameter);
+  layout->add("wide", {5000}, TensorRole::kParameter);
+  const std::shared_ptr<const Mechanism> mechanism =
+      make_mechanism("srr", Domain{layout, {Range{0.0, 0.5}, Range{3.0, 1.0}}},
+                     {{"epsilon", 2.0}, {"precision", 2.0}})
+          .value();
+  const auto found = audit_mechanism(*mechanism, plan_of(100'000));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->verdict, Verdict::kConsistent);
+  EXPECT_GT(found->epsilon_lower, 1.7);
+}
+
+TEST(AuditedMechanisms, HaveARowInTheTableOfClaims) {
+  const std::shared_ptr<const Mechanism> mechanism =
+      make_mechanism("two-point", Domain{flat_layout(100), {Range{0.0, 1.0}}}, {{"epsilon", 1.0}})
+          .value();
+  Exposure exposure;
+  exposure.turns.push_back(turn_of(mechanism, 3));
+  ASSERT_TRUE(audit_exposure(exposure, plan_of(100'000)));
+  ASSERT_TRUE(exposure.audited_epsilon);
+  EXPECT_GT(*exposure.audited_epsilon, 0.9);
+  EXPECT_LT(*exposure.audited_epsilon, 1.0);
+  const std::vector<Claim> claims = claims_of(exposure);
+  const auto row = std::find_if(claims.begin(), claims.end(), [](const Claim& claim) {
+    return claim.scope.starts_with("audited");
+  });
+  ASSERT_NE(row, claims.end());
+  EXPECT_EQ(row->assumption.find("VIOLATED"), std::string::npos);
+  // Behind a shuffler the server does not see whose report it is.
+  Exposure shuffled;
+  shuffled.turns.push_back(turn_of(mechanism, 3, 100));
+  shuffled.shuffle = ShuffleMode::kShuffler;
+  ASSERT_TRUE(audit_exposure(shuffled, plan_of(100'000)));
+  EXPECT_FALSE(shuffled.audited_epsilon);
+}
+
 TEST(Looks, ShareTheError) {
   const std::vector<Look> looks = looks_of(100'000, 0.95, true, 1000);
   ASSERT_EQ(looks.size(), 8U);

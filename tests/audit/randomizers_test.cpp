@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "audit/looks.h"
 #include "fake_randomizers.h"
 
 namespace sotto {
@@ -57,6 +58,53 @@ TEST(Randomizers, TheBoundComesNearTheTruth) {
     ASSERT_TRUE(found);
     EXPECT_GT(found->epsilon_lower, epsilon - 0.2);
     EXPECT_LE(found->epsilon_lower, epsilon);
+  }
+}
+
+TEST(Randomizers, WhatWasLearnedOnDoesNotCount) {
+  // Tells its input in the first batches and nothing later: events are found, and refute nothing.
+  class Early final : public Randomizer {
+   public:
+    Result<Outputs> draw(const std::vector<bool>& inputs, std::uint64_t batch) override {
+      BitSource bits = BitSource::from_seed(1, "early", {batch});
+      Outputs outputs;
+      outputs.width = 1;
+      for (const bool one : inputs) {
+        outputs.values.push_back(batch < 2 ? (one ? 1.0 : 0.0)
+                                           : static_cast<double>(bits.below(2)));
+      }
+      return outputs;
+    }
+  };
+  Early early;
+  AuditPlan plan;
+  plan.trials = 20'000;
+  plan.claim = 0.5;
+  const auto found = audit_randomizer(early, {{0}, {1}}, plan, 50'000);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->learned, 5000U);
+  EXPECT_EQ(found->verdict, Verdict::kConsistent) << found->epsilon_lower;
+  EXPECT_EQ(found->guesses.trials(), 15'000U);
+}
+
+TEST(Randomizers, EventsShareTheError) {
+  for (const Draw& draw : {laplace(2), two_point(1)}) {
+    FakeRandomizer randomizer(-1, 1, draw);
+    const auto found = randomizer.audit(1.0, 20'000);
+    ASSERT_TRUE(found);
+    double share = 0.0;
+    double most = 0.0;
+    for (const EventFinding& event : found->events) {
+      share += event.event.share;
+      // Its bound is at the confidence that its share leaves, at the one look.
+      const Look look = looks_of(7500, 0.95, true, 5000).back();
+      EXPECT_EQ(event.epsilon_lower,
+                lower_bounds(event.guesses, 1 - look.error * event.event.share).best);
+      most = std::max(most, event.epsilon_lower);
+    }
+    EXPECT_NEAR(share, 1.0, 1e-12);
+    EXPECT_EQ(found->epsilon_lower, most);
+    EXPECT_LE(found->events.size(), kMostEvents);
   }
 }
 

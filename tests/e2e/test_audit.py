@@ -1,7 +1,7 @@
 """sotto audit: mechanisms and other people's programs, good ones and bad ones."""
 
 import json
-import os
+import pathlib
 import sys
 import time
 
@@ -10,7 +10,8 @@ from sotto_program import SottoTest, sotto
 KEYS = ["epsilon_lower", "confidence", "trials", "verdict", "claim", "fpr", "fnr", "accuracy",
         "raw", "two_sided", "pooled", "seconds"]
 
-# Randomized response on -1 and 1 with epsilon 1; the argument is how often it lets its input through.
+# Randomized response on -1 and 1 with epsilon 1; the argument is how often it tells its input by a
+# value that it has no other use for.
 RESPONSE = """
 import math, random, sys
 leak = float(sys.argv[1]) if len(sys.argv) > 1 else 0
@@ -54,7 +55,7 @@ class AuditMechanisms(SottoTest):
         self.assertIn("VIOLATED", done.stdout)
 
     def test_every_mechanism_can_be_audited(self):
-        for mechanism in self.json("mechanisms"):
+        for mechanism in self.json("mechanisms")["mechanisms"]:
             words = ["audit", mechanism["name"], "--trials", "2000", "--claim", "1e6"]
             names = [parameter["name"] for parameter in mechanism["parameters"]]
             words += ["--epsilon", "2"] if "epsilon" in names else []
@@ -99,7 +100,7 @@ class AuditPrograms(SottoTest):
         self.assertGreater(found["epsilon_lower"], 0.9)
 
     def test_a_leak_once_in_a_thousand(self):
-        # Three times as many trials as the chance of missing it allows.
+        # A quarter of them learns it; the rest sees it about a hundred times with either input.
         done = self.audit(self.program(RESPONSE, "0.001"), "--trials", "300000", "--json")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         found = json.loads(done.stdout)
@@ -153,8 +154,7 @@ sys.stdout.buffer.write(raw)
         pid = int(mark.read_text())
         for _ in range(100):
             try:
-                os.kill(pid, 0)
-                state = open(f"/proc/{pid}/stat").read().split()[2]
+                state = pathlib.Path(f"/proc/{pid}/stat").read_text().split()[2]
             except (ProcessLookupError, FileNotFoundError):
                 return
             if state == "Z":  # dead; whoever adopted it has yet to notice
