@@ -88,14 +88,16 @@ Result<InputPair> value_pair(const Mechanism& mechanism, const WorstCase& worst)
 }
 
 Result<InputPair> unbounded_pair(const Mechanism& mechanism) {
-  const WorstCase worst = mechanism.worst_case();
   if (const auto* bits = dynamic_cast<const BitMechanism*>(&mechanism)) {
+    const WorstCase worst = mechanism.worst_case();
     InputPair pair;
     SOTTO_TRY(pair.zero, bit_input(*bits, worst.other_input));
     SOTTO_TRY(pair.one, bit_input(*bits, worst.input));
     return pair;
   }
-  if (mechanism.domain().shape != Shape::kBall) return value_pair(mechanism, worst);
+  if (const auto* values = dynamic_cast<const ValueMechanism*>(&mechanism)) {
+    return value_pair(mechanism, values->channel_of(0).worst_case());
+  }
   InputPair pair;
   pair.one.assign(mechanism.domain().layout->size(), 0.0F);
   pair.zero = pair.one;

@@ -180,7 +180,7 @@ TEST(AuditedMechanisms, OnlyTheFirstTensorsWeightsAreTrials) {
   layout->add("narrow", {100}, TensorRole::kParameter);
   layout->add("wide", {5000}, TensorRole::kParameter);
   const std::shared_ptr<const Mechanism> mechanism =
-      make_mechanism("srr", Domain{layout, {Range{0.0, 0.5}, Range{3.0, 1.0}}},
+      make_mechanism("srr", Domain{layout, {Range{3.0, 0.5}, Range{0.0, 1.0}}},
                      {{"epsilon", 2.0}, {"precision", 2.0}})
           .value();
   const auto found = audit_mechanism(*mechanism, plan_of(100'000));
