@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "fake_randomizers.h"
 
@@ -69,6 +70,13 @@ std::vector<Planted> planted() {
   const auto rounded_noise = [](double x, BitSource& bits) {
     return x + std::round(laplace_noise(2, bits) * 1e4) / 1e4;
   };
+  // The last bit of the double is the sign of the input, half of the time.
+  const auto last_bit = [](double x, BitSource& bits) {
+    const double y = laplace_noise(2, bits) + x;
+    const auto code = std::bit_cast<std::uint64_t>(y);
+    const std::uint64_t bit = bits.below(2) == 0 ? bits.below(2) : (x > 0 ? 1 : 0);
+    return std::bit_cast<double>((code & ~std::uint64_t{1}) | bit);
+  };
   // Inputs that are no grid values: a sound randomizer rounds them first.
   const auto on_grid = [](bool round_first) {
     return [=](double x, BitSource& bits) {
@@ -107,6 +115,7 @@ std::vector<Planted> planted() {
       {"threshold off by one", 4, 100'000, scalar(-1, 1, eight_bits(4, -1)),
        scalar(-1, 1, eight_bits(4, 0))},
       {"low bits of a float", 1, 60'000, scalar(-1, 1, rounded_noise), scalar(-1, 1, laplace(2))},
+      {"last bit of a double", 1, 60'000, scalar(-1, 1, last_bit), scalar(-1, 1, laplace(2))},
       {"raw value once in 1,000, two-point", 1, 200'000, scalar(-1, 1, leaking(two_point(1))),
        scalar(-1, 1, two_point(1))},
       {"raw value once in 1,000, laplace", 1, 200'000, scalar(-1, 1, leaking(laplace(2))),
