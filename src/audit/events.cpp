@@ -271,7 +271,7 @@ class Learner {
       const bool known = std::any_of(to.begin(), to.end(), [&](const Candidate& other) {
         return other.hits[0] == from[i].hits[0] && other.hits[1] == from[i].hits[1];
       });
-      if (known) continue;
+      if (known || (from[i].lucky <= 0.0 && !to.empty())) continue;
       to.push_back(from[i]);
       ++taken;
     }

@@ -108,8 +108,13 @@ Result<InputPair> unbounded_pair(const Mechanism& mechanism) {
 
 // --- scores
 
-/// ln(a / b) from logarithms; an output that neither input has cannot be drawn.
-double log_ratio(double one, double zero) { return one == zero ? 0.0 : one - zero; }
+/// ln(a / b) from logarithms; an output that neither input has cannot be drawn. What rounding adds
+/// is taken off, so that equal ratios are equal scores.
+double log_ratio(double one, double zero) {
+  if (one == zero) return 0.0;
+  const double ratio = one - zero;
+  return std::isfinite(ratio) ? std::nearbyint(ratio * 0x1p36) * 0x1p-36 : ratio;
+}
 
 /// Every weight of a report is a trial.
 class WeightScores final : public ScoreSource {

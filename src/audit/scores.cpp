@@ -34,7 +34,7 @@ class ScoreAudit {
     const auto start = std::chrono::steady_clock::now();
     SOTTO_TRY(finding_.threshold, learn());
     const std::uint64_t tested = half_ - learned_;
-    const std::vector<Look> looks = looks_of(tested, plan_.confidence, plan_.refutable(), kBlock);
+    const std::vector<Look> looks = looks_of(tested, plan_.confidence, plan_.may_stop(), kBlock);
     std::uint64_t done = 0;
     for (const Look& look : looks) {
       SOTTO_CHECK(count(done, look.trials));
@@ -124,7 +124,7 @@ class ScoreAudit {
 
 }  // namespace
 
-bool AuditPlan::refutable() const { return claim && std::isfinite(*claim); }
+bool AuditPlan::may_stop() const { return stop_early && claim && std::isfinite(*claim); }
 
 Result<void> AuditPlan::check() const {
   if (trials < kLeast || trials % 2 != 0) {

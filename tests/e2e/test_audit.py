@@ -50,6 +50,10 @@ class AuditMechanisms(SottoTest):
         self.assertTrue(found["stopped_early"])
         self.assertLess(found["trials"], 100000)
         self.assertGreater(found["epsilon_lower"], 5)
+        done = sotto("audit", "srr", "--epsilon", "3", "--claim", "2.5", "--all-trials", "--json")
+        found = json.loads(done.stdout)
+        self.assertEqual((found["trials"], found["stopped_early"]), (1000000, False))
+        self.assertGreater(found["epsilon_lower"], 2.9)
         done = sotto("audit", "srr", "--epsilon", "3", "--claim", "2.5")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("VIOLATED", done.stdout)
@@ -91,7 +95,8 @@ class AuditPrograms(SottoTest):
             self.assertIn(part, done.stderr)
 
     def test_a_sound_program(self):
-        done = self.audit(self.program(RESPONSE), "--trials", "60000", "--json")
+        # Its claim is a little above its epsilon of 1: that it is refuted by chance is out of question.
+        done = self.audit(self.program(RESPONSE), "--trials", "60000", "--json", claim="1.1")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         found = json.loads(done.stdout)
         for key in KEYS + ["events", "program", "inputs"]:
@@ -114,7 +119,8 @@ keep = math.exp(0.5) / (1 + math.exp(0.5))
 for line in sys.stdin:
     print(*(b if random.random() < keep else 1 - b for b in map(int, line.split())), sep=",")
 """
-        done = self.audit(self.program(text), "--trials", "40000", "--json", inputs="0,0;1,1")
+        done = self.audit(self.program(text), "--trials", "40000", "--json", claim="1.2",
+                          inputs="0,0;1,1")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(json.loads(done.stdout)["output_values"], 2)
         text = """
