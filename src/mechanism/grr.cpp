@@ -31,17 +31,16 @@ Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& paramet
 }  // namespace
 
 const Registration grr_registration = {
-    .info =
-        {.name = "grr",
-         .kind = MechanismKind::kValue,
-         .summary = "the weight's grid value, or any other with equal probability",
-         .input = "a weight in [c - r, c + r], rounded to 10^-precision",
-         .output = "a grid value, decoded to c + (y - c) / (p - q)",
-         .guarantee = "epsilon-LDP for each weight",
-         .bias = "unbiased on the grid",
-         .reference = "Kairouz, Bonawitz, Ramage 2016 (k-ary randomized response)",
-         .published_client_claim = kParameterShuffling,
-         .parameters = kParameters},
+    .info = {.name = "grr",
+             .kind = MechanismKind::kValue,
+             .summary = "the weight's grid value, or any other with equal probability",
+             .input = "a weight in [c - r, c + r], rounded to 10^-precision",
+             .output = "a grid value, decoded to c + (y - c) / (p - q)",
+             .guarantee = "epsilon-LDP for each weight",
+             .bias = "unbiased on the grid",
+             .reference = "Kairouz, Bonawitz, Ramage 2016 (k-ary randomized response)",
+             .published_client_claim = kParameterShuffling,
+             .parameters = kParameters},
     .make = make};
 
 }  // namespace sotto
