@@ -40,10 +40,7 @@ const Registration grr_registration = {
          .guarantee = "epsilon-LDP for each weight",
          .bias = "unbiased on the grid",
          .reference = "Kairouz, Bonawitz, Ramage 2016 (k-ary randomized response)",
-         .published_client_claim =
-             "parameter shuffling: one weight's epsilon is a client's only if every weight travels "
-             "through an anonymous channel of its own and the weights of one client, which all "
-             "depend on the same data, are not composed",
+         .published_client_claim = kParameterShuffling,
          .parameters = kParameters},
     .make = make};
 

@@ -102,10 +102,7 @@ const Registration srr_registration = {
          .guarantee = "epsilon-LDP for each weight",
          .bias = "biased towards c; debias takes the linear part away",
          .reference = "Varun, Feng, Wang, Sural, Hong 2024 (SRR-FL), eq. 3-8",
-         .published_client_claim =
-             "parameter shuffling: one weight's epsilon is a client's only if every weight travels "
-             "through an anonymous channel of its own and the weights of one client, which all "
-             "depend on the same data, are not composed",
+         .published_client_claim = kParameterShuffling,
          .parameters = kParameters},
     .make = make};
 

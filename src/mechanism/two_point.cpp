@@ -195,10 +195,7 @@ const Registration two_point_registration = {
          .guarantee = "epsilon-LDP for each weight",
          .bias = "unbiased",
          .reference = "Sun, Qian, Chen 2021 (LDP-FL), Algorithm 2",
-         .published_client_claim =
-             "parameter shuffling: one weight's epsilon is a client's only if every weight travels "
-             "through an anonymous channel of its own and the weights of one client, which all "
-             "depend on the same data, are not composed",
+         .published_client_claim = kParameterShuffling,
          .parameters = kParameters},
     .make = make};
 
