@@ -56,11 +56,10 @@ Result<Reproduced> reproduce_shuffled(const Experiment& experiment,
   SOTTO_CHECK(write_files(out, json, shuffle_csv(rows), shuffle_chart(experiment, rows)));
   std::vector<std::vector<std::string>> cells;
   for (const ShuffleRow& row : rows) {
-    cells.push_back({number(row.epsilon0), with_commas(row.clients),
-                     or_dash(row.paper_theoretical), or_dash(row.closed_form), up(row.numerical),
-                     up(row.exact_binary), down(row.finding.bounds.two_sided, 4),
-                     count(row.finding.trials), or_dash(row.paper_measured),
-                     fmt::format("{:.3f}", row.seed_exact),
+    cells.push_back({number(row.epsilon0), with_commas(row.clients), or_dash(row.paper_theoretical),
+                     or_dash(row.closed_form), up(row.numerical), up(row.exact_binary),
+                     down(row.finding.bounds.two_sided, 4), count(row.finding.trials),
+                     or_dash(row.paper_measured), fmt::format("{:.3f}", row.seed_exact),
                      fmt::format("{:.3f} \u00b1 {:.3f}", row.seed_mean, row.seed_deviation)});
   }
   Reproduced done = measured_table(
@@ -69,7 +68,8 @@ Result<Reproduced> reproduce_shuffled(const Experiment& experiment,
                   machine_text(), rows.empty() ? 1 : rows.front().seed, duration(clock.seconds()),
                   percent(rows.empty() ? 0.95 : rows.front().confidence, 0)),
       {"epsilon0", "clients", "paper, theoretical", "closed form", "numerical", "exact binary",
-       "audited", "trials", "paper, measured", "its statistic, exact", "its statistic, 1,000 trials"},
+       "audited", "trials", "paper, measured", "its statistic, exact",
+       "its statistic, 1,000 trials"},
       cells);
   done.json = json;
   done.json["out"] = out.string();
@@ -85,11 +85,11 @@ Result<Reproduced> reproduce_refutations(const Experiment& experiment,
   std::vector<Refutation> rows;
   {
     Progress progress(experiment.name);
-    SOTTO_TRY(rows, measure_refutations(experiment, plan,
-                                        [&](std::uint64_t done, std::uint64_t total,
-                                            const std::string& name) {
-                                          progress.update(done, total, name);
-                                        }));
+    SOTTO_TRY(rows, measure_refutations(
+                        experiment, plan,
+                        [&](std::uint64_t done, std::uint64_t total, const std::string& name) {
+                          progress.update(done, total, name);
+                        }));
   }
   const nlohmann::ordered_json json = refutations_json(experiment, rows, plan);
   const std::filesystem::path out = folder_of(experiment, options);

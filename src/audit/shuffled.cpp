@@ -116,12 +116,12 @@ class RatioSampler final : public Sampler {
   double first_ = 0.0, step_ = 1.0;
 };
 
-Histograms simulate(const ShuffledGame& game, Statistic statistic) {
+Histograms simulate(const ShuffledGame& game, BatchStatistic statistic) {
   if (const auto valid = check_game(game); !valid) {
     throw std::invalid_argument(valid.error().message);
   }
   std::unique_ptr<Sampler> sampler;
-  if (statistic == Statistic::kFrequency) {
+  if (statistic == BatchStatistic::kFrequency) {
     sampler = std::make_unique<FrequencySampler>(game.law, game.clients);
   } else {
     sampler = std::make_unique<RatioSampler>(game.law, game.clients);
@@ -214,8 +214,8 @@ Guesses guesses_at(const Histograms& found, std::size_t threshold, std::size_t h
 
 }  // namespace
 
-std::string_view name_of(Statistic statistic) {
-  return statistic == Statistic::kFrequency ? "frequency" : "likelihood-ratio";
+std::string_view name_of(BatchStatistic statistic) {
+  return statistic == BatchStatistic::kFrequency ? "frequency" : "likelihood-ratio";
 }
 
 Result<void> check_game(const ShuffledGame& game) {
@@ -236,7 +236,7 @@ Result<void> check_game(const ShuffledGame& game) {
   return {};
 }
 
-ShuffledFinding audit_shuffled(const ShuffledGame& game, Statistic statistic) {
+ShuffledFinding audit_shuffled(const ShuffledGame& game, BatchStatistic statistic) {
   const Histograms found = simulate(game, statistic);
   ShuffledFinding finding;
   finding.statistic = statistic;
@@ -253,7 +253,7 @@ ShuffledFinding audit_shuffled(const ShuffledGame& game, Statistic statistic) {
 }
 
 double seed_value(const ShuffledGame& game) {
-  const Histograms found = simulate(game, Statistic::kFrequency);
+  const Histograms found = simulate(game, BatchStatistic::kFrequency);
   const double mean = static_cast<double>(game.clients) * game.law.speaks_zero();
   const double last = static_cast<double>(found.counts[0][0].size() - 1);
   const auto at = static_cast<std::size_t>(std::clamp(std::floor(mean) - found.first, 0.0, last));

@@ -24,9 +24,9 @@
 
 namespace sotto {
 
-enum class Statistic { kFrequency, kLikelihoodRatio };
+enum class BatchStatistic { kFrequency, kLikelihoodRatio };
 /// "frequency", "likelihood-ratio".
-std::string_view name_of(Statistic statistic);
+std::string_view name_of(BatchStatistic statistic);
 
 struct ShuffledGame {
   PairLaw law;
@@ -41,7 +41,7 @@ struct ShuffledGame {
 
 /// What a statistic found.
 struct ShuffledFinding {
-  Statistic statistic = Statistic::kFrequency;
+  BatchStatistic statistic = BatchStatistic::kFrequency;
   std::uint64_t trials = 0;  // of the half that the bound comes from
   Guesses guesses;           // at the chosen threshold
   LowerBounds bounds;        // two_sided is the one to report
@@ -51,7 +51,7 @@ struct ShuffledFinding {
 /// What is wrong with the game, if anything; the other functions throw then.
 Result<void> check_game(const ShuffledGame& game);
 
-ShuffledFinding audit_shuffled(const ShuffledGame& game, Statistic statistic);
+ShuffledFinding audit_shuffled(const ShuffledGame& game, BatchStatistic statistic);
 
 /// The seed's statistic: frequency, the threshold at its mean in the first world, rates without
 /// interval, no delta. Over all trials, that is with what noise they leave; and without any.

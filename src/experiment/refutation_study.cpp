@@ -95,12 +95,12 @@ std::string refutations_csv(const std::vector<Refutation>& rows) {
       "remedy,remedy_claimed,remedy_lower,remedy_trials,remedy_verdict,seconds\n";
   for (const Refutation& row : rows) {
     const RefutationCase& what = row.what;
-    text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", what.name, quoted(what.paper),
-        quoted(what.where), quoted(what.claim), what.claimed, what.delta, row.audited.epsilon_lower,
-        row.confidence, row.audited.trials, what.exact, name_of(row.audited.verdict),
-        quoted(what.why), quoted(what.remedy), what.remedy_claimed, row.remedy.epsilon_lower,
-        row.remedy.trials, name_of(row.remedy.verdict), row.seconds);
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", what.name,
+                        quoted(what.paper), quoted(what.where), quoted(what.claim), what.claimed,
+                        what.delta, row.audited.epsilon_lower, row.confidence, row.audited.trials,
+                        what.exact, name_of(row.audited.verdict), quoted(what.why),
+                        quoted(what.remedy), what.remedy_claimed, row.remedy.epsilon_lower,
+                        row.remedy.trials, name_of(row.remedy.verdict), row.seconds);
   }
   return text;
 }

@@ -108,7 +108,7 @@ Result<void> measure_shuffle(std::vector<ShuffleRow>& rows, unsigned threads,
     }
     row.seed_exact = seed_value_exact(game.law, row.clients);
     measure_as_the_paper(row, game);
-    row.finding = audit_shuffled(game, Statistic::kFrequency);
+    row.finding = audit_shuffled(game, BatchStatistic::kFrequency);
     for (const Bound& bound : shuffle_bounds({row.epsilon0, row.clients, row.delta})) {
       if (!bound.valid()) continue;
       if (bound.name == "exact-binary") row.exact_binary = *bound.epsilon;

@@ -249,14 +249,15 @@ TEST(Shuffled, AuditedBelowExactBelowNumerical) {
     const double exact = PrivacyLoss::shuffled_binary(epsilon, clients).epsilon(1e-6);
     const double numerical = PrivacyLoss::shuffled({epsilon, 0.0, 0.0}, clients).epsilon(1e-6);
     EXPECT_LE(exact, numerical);
-    for (const Statistic statistic : {Statistic::kFrequency, Statistic::kLikelihoodRatio}) {
-      game.trials = statistic == Statistic::kFrequency ? 4'000'000 : 400'000;
+    for (const BatchStatistic statistic :
+         {BatchStatistic::kFrequency, BatchStatistic::kLikelihoodRatio}) {
+      game.trials = statistic == BatchStatistic::kFrequency ? 4'000'000 : 400'000;
       const ShuffledFinding found = audit_shuffled(game, statistic);
       EXPECT_EQ(found.trials, game.trials / 2);
       EXPECT_LE(found.bounds.two_sided, exact) << epsilon << ' ' << clients;
       EXPECT_GT(found.bounds.two_sided, 0.15 * exact) << name_of(statistic) << ' ' << epsilon;
       // Where the seed looks, at the mean, there is much less to be seen.
-      if (statistic == Statistic::kFrequency && clients != 1000) {
+      if (statistic == BatchStatistic::kFrequency && clients != 1000) {
         EXPECT_GT(found.bounds.two_sided, 1.4 * seed_value_exact(game.law, clients));
       }
     }
@@ -268,14 +269,15 @@ TEST(Shuffled, TheLikelihoodRatioSeesMoreThanOneFrequency) {
   // weak evidence with strong.
   const PairLaw law{{{0.02, 0.001}, {0.50, 0.499}, {0.479, 0.48}, {0.001, 0.02}}};
   ShuffledGame game{law, 60, 1e-6, 0.95, 400'000, 3, 2, {}};
-  const double frequency = audit_shuffled(game, Statistic::kFrequency).bounds.two_sided;
-  const double ratio = audit_shuffled(game, Statistic::kLikelihoodRatio).bounds.two_sided;
+  const double frequency = audit_shuffled(game, BatchStatistic::kFrequency).bounds.two_sided;
+  const double ratio = audit_shuffled(game, BatchStatistic::kLikelihoodRatio).bounds.two_sided;
   EXPECT_GT(ratio, frequency + 0.1);
 }
 
 TEST(Shuffled, ThreadsDoNotChangeTheResult) {
   ShuffledGame game{binary(2.0), 100, 1e-6, 0.95, 200'000, 5, 1, {}};
-  for (const Statistic statistic : {Statistic::kFrequency, Statistic::kLikelihoodRatio}) {
+  for (const BatchStatistic statistic :
+       {BatchStatistic::kFrequency, BatchStatistic::kLikelihoodRatio}) {
     game.threads = 1;
     const ShuffledFinding alone = audit_shuffled(game, statistic);
     game.threads = 3;
@@ -298,7 +300,7 @@ TEST(Shuffled, TheDeltaAwareBoundCoversAsOftenAsItSays) {
     for (int i = 0; i < kRepetitions; ++i) {
       const ShuffledGame game{
           binary(2.0), 5, delta, kConfidence, 4000, static_cast<std::uint64_t>(1000 + i), 1, {}};
-      const double lower = audit_shuffled(game, Statistic::kFrequency).bounds.two_sided;
+      const double lower = audit_shuffled(game, BatchStatistic::kFrequency).bounds.two_sided;
       above += lower > exact ? 1 : 0;
       sum += lower;
     }
@@ -312,7 +314,7 @@ TEST(Shuffled, TheDeltaAwareBoundCoversAsOftenAsItSays) {
       for (int i = 0; i < 200; ++i) {
         const ShuffledGame game{
             binary(2.0), 5, 0.0, kConfidence, 40'000, static_cast<std::uint64_t>(1000 + i), 1, {}};
-        naive += audit_shuffled(game, Statistic::kFrequency).bounds.two_sided > exact ? 1 : 0;
+        naive += audit_shuffled(game, BatchStatistic::kFrequency).bounds.two_sided > exact ? 1 : 0;
       }
       EXPECT_GT(naive, 100);
     }
@@ -325,7 +327,7 @@ TEST(Shuffled, RefusesWhatMakesNoSense) {
   ShuffledGame game = sound;
   game.clients = 1;
   EXPECT_FALSE(check_game(game).has_value());
-  EXPECT_THROW(audit_shuffled(game, Statistic::kFrequency), std::invalid_argument);
+  EXPECT_THROW(audit_shuffled(game, BatchStatistic::kFrequency), std::invalid_argument);
   game = sound;
   game.trials = 10;
   EXPECT_FALSE(check_game(game).has_value());
