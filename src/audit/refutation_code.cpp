@@ -154,7 +154,7 @@ RefutationCase batch_norm() {
   RefutationCase row;
   row.paper = "SRR-FL";
   row.where = "public code, CIFAR-10; section 4";
-  row.claim = "epsilon = 5 for everything that a client sends of one weight's position";
+  row.claim = "client-level privacy, epsilon = 5, for what a client sends";
   row.claimed = 5.0;
   row.exact = one.largest() < other.least() ? kInfinite : 0.0;
   row.derived = "the largest running mean of one client is below the least of the other";

@@ -75,9 +75,8 @@ RefutationCase ldpfl_1() {
   row.derived = "the sum over both bits of the larger of the two log-ratios";
   row.event = "both bits are ones";
   row.why =
-      "the proof divides epsilon among half of the bits and assumes that the others cancel; "
-      "nothing "
-      "makes two records differ in that half only";
+      "the proof bounds one fixed pattern of differing bits; two records can differ in all of "
+      "them, which nearly doubles epsilon";
   row.trials = 4'000'000;
   row.audit = by_event(
       [mechanism](bool input, BitSource& bits) {
@@ -104,7 +103,8 @@ RefutationCase alpha() {
   row.derived = "alpha D / 2 for one parameter in one round, D = 2 * 10^10 grid steps";
   row.event = "the value sent is positive";
   row.why =
-      "alpha is a loss for one grid step and the grid has 2 * 10^10: as an epsilon it is 4,305 for "
+      "alpha is a loss for one grid step and the grid has 2 * 10^10: as an epsilon it is about "
+      "4,305 for "
       "each parameter in each round, and 10^10 in all";
   row.trials = 400'000;
   row.audit = by_event(

@@ -107,9 +107,9 @@ std::string refutations_csv(const std::vector<Refutation>& rows) {
 
 LineChart refutations_chart(const Experiment& experiment, const std::vector<Refutation>& rows) {
   LineChart chart;
-  chart.title = experiment.name + ": " + experiment.summary;
+  chart.title = experiment.name + ": claimed, audited and exact epsilon";
   chart.x_label = "epsilon";
-  chart.y_label = "row of the table";
+  chart.y_label = "cases, in the order of the table";
   chart.x_log = true;
   chart.x_infinity = true;
   chart.width = 760.0;

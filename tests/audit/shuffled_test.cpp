@@ -299,7 +299,7 @@ TEST(Shuffled, TheDeltaAwareBoundCoversAsOftenAsItSays) {
     double sum = 0.0;
     for (int i = 0; i < kRepetitions; ++i) {
       const ShuffledGame game{
-          binary(2.0), 5, delta, kConfidence, 4000, static_cast<std::uint64_t>(1000 + i), 1, {}};
+          binary(2.0), 5, delta, kConfidence, 40'000, static_cast<std::uint64_t>(1000 + i), 1, {}};
       const double lower = audit_shuffled(game, BatchStatistic::kFrequency).bounds.two_sided;
       above += lower > exact ? 1 : 0;
       sum += lower;
