@@ -76,11 +76,11 @@ std::string sent_table(const Exposure& exposure, std::size_t clients_per_round) 
   Table table({"what a client sends", "weights", "rounds", "range", "epsilon", "noise of a weight",
                "of a round's mean"});
   for (const Sent& sent : rows) {
-    table.add({sent.tensor, with_commas(sent.weights), with_commas(sent.rounds),
-               sent.range ? fmt::format("{:.3g} +- {:.3g}", sent.range->centre, sent.range->radius)
-                          : "-",
-               number_up(sent.epsilon), fmt::format("{:.3g}", sent.noise),
-               fmt::format("{:.3g}", of_mean(sent, clients_per_round))});
+    table.add(
+        {sent.tensor, with_commas(sent.weights), with_commas(sent.rounds),
+         sent.range ? fmt::format("{:.3g} +- {:.3g}", sent.range->centre, sent.range->radius) : "-",
+         number_up(sent.epsilon), fmt::format("{:.3g}", sent.noise),
+         fmt::format("{:.3g}", of_mean(sent, clients_per_round))});
   }
   return table.text();
 }
@@ -88,14 +88,11 @@ std::string sent_table(const Exposure& exposure, std::size_t clients_per_round) 
 nlohmann::json sent_json(const Exposure& exposure, std::size_t clients_per_round) {
   nlohmann::json list = nlohmann::json::array();
   for (const Sent& sent : sent_of(exposure)) {
-    nlohmann::json row = {{"tensor", sent.tensor},
-                          {"weights", sent.weights},
-                          {"rounds", sent.rounds},
-                          {"centre", nullptr},
-                          {"radius", nullptr},
-                          {"epsilon", sent.epsilon},
-                          {"noise", sent.noise},
-                          {"noise_of_mean", of_mean(sent, clients_per_round)}};
+    nlohmann::json row = {
+        {"tensor", sent.tensor}, {"weights", sent.weights},
+        {"rounds", sent.rounds}, {"centre", nullptr},
+        {"radius", nullptr},     {"epsilon", sent.epsilon},
+        {"noise", sent.noise},   {"noise_of_mean", of_mean(sent, clients_per_round)}};
     if (sent.range) {
       row["centre"] = sent.range->centre;
       row["radius"] = sent.range->radius;
