@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "experiment/refutation_study.h"
 #include "experiment/shuffle_study.h"
 #include "experiment/summary.h"

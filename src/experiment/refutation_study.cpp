@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/machine.h"
 #include "experiment/summary.h"
 
 namespace sotto {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/machine.h"
 #include "base/nearest.h"
 #include "experiment/summary.h"
 #include "sotto/account.h"
@@ -180,7 +181,7 @@ std::string shuffle_csv(const std::vector<ShuffleRow>& rows) {
 
 LineChart shuffle_chart(const Experiment& experiment, const std::vector<ShuffleRow>& rows) {
   LineChart chart;
-  chart.title = experiment.name + ": " + experiment.summary;
+  chart.title = experiment.name + ": epsilon of a shuffled batch";
   chart.x_label = "epsilon of one report, clients in a batch";
   chart.y_label = "epsilon of the batch, delta 1e-6";
   chart.y_log = true;
