@@ -28,12 +28,19 @@ struct AuditOptions {
   double timeout_seconds = 60.0;
   std::uint64_t batch = 100'000;
 
+  // of --shuffled
+  bool shuffled = false;
+  std::uint64_t clients = 0;
+  std::string distinguisher = "both";
+
   /// The part of a plan that options give.
   AuditPlan plan() const;
 };
 
 Result<int> audit_registered(const AuditOptions& options);
 Result<int> audit_foreign(const AuditOptions& options);
+Result<int> audit_shuffled_batches(const AuditOptions& options);
+void add_shuffled_options(CLI::App& command, AuditOptions& options);
 
 /// The keys that every audit's JSON has; infinite values are null.
 nlohmann::json audit_json(const AuditFinding& finding, const AuditPlan& plan);
