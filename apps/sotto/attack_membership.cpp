@@ -2,6 +2,7 @@
 // on? Noise-free beside each mechanism.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -44,6 +45,7 @@ struct Arguments {
 /// One mechanism and what attacks on it found.
 struct Variant {
   std::string label;
+  std::string name;  // short, for pictures: "srr 5"
   Recipe recipe;
   MembershipResult found;
   double seconds = 0.0;
@@ -55,6 +57,7 @@ Result<std::vector<Variant>> variants_of(const Arguments& arguments) {
     Variant variant;
     SOTTO_TRY(variant.recipe, load_recipe(arguments.recipe, arguments.settings));
     variant.label = variant.recipe.privacy.mechanism;
+    variant.name = variant.label;
     variants.push_back(std::move(variant));
   }
   for (const std::string& text : arguments.mechanisms) {
@@ -64,6 +67,16 @@ Result<std::vector<Variant>> variants_of(const Arguments& arguments) {
     Variant variant;
     variant.label = text;
     SOTTO_TRY(variant.recipe, load_recipe(arguments.recipe, settings));
+    variant.name = choice.info->name;
+    for (const char* key : {"epsilon", "alpha"}) {
+      const auto budget = variant.recipe.privacy.parameters.find(key);
+      if (budget == variant.recipe.privacy.parameters.end()) continue;
+      variant.name += ' ' + short_number(budget->second);
+    }
+    const auto same = std::count_if(variants.begin(), variants.end(), [&](const Variant& other) {
+      return other.name.starts_with(variant.name);
+    });
+    if (same > 0) variant.name += fmt::format(" ({})", same + 1);
     variants.push_back(std::move(variant));
   }
   return variants;
@@ -165,7 +178,7 @@ std::string chart_of(const std::vector<Variant>& variants, const std::string& ta
       if (finding.target != target || finding.attack == "likelihood-ratio-offline") continue;
       least = std::min(least,
                        1.0 / static_cast<double>(std::max<std::uint64_t>(1, finding.roc.others)));
-      chart.series.push_back({variant.label + ", " + finding.attack, finding.roc.curve});
+      chart.series.push_back({variant.name + ", " + finding.attack, finding.roc.curve});
     }
   }
   chart.series.push_back({"guessing", {{least, least}, {1.0, 1.0}}});
