@@ -210,7 +210,8 @@ WeightTheory theory_of(const WeightAttack& attack, const MeanMap& map) {
       folded_mean(mean - attack.weight, std::sqrt(noise + mean_spread)) / domain;
   if (attack.rounds >= 2) {
     // What clients hold is the same in both halves: only the noise differs.
-    const double half = static_cast<double>(attack.rounds / 2);
+    const std::uint64_t half_rounds = attack.rounds / 2;
+    const auto half = static_cast<double>(half_rounds);
     const double spread = std::sqrt(2.0 * variance / (n * half));
     double score = 0.0;
     over_normal([&](double z, double weight) {
