@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "experiment/attack_study.h"
 #include "experiment/summary.h"
 #include "federation/setup.h"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/machine.h"
 #include "base/text.h"
 #include "experiment/summary.h"
 
