@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "experiment/measure.h"
 #include "report/markup.h"
+#include "reproduce_attack.h"
 #include "reproduce_measured.h"
 #include "study_shown.h"
 #include "terminal.h"
@@ -170,6 +171,7 @@ std::filesystem::path folder_of(const Experiment& experiment, const ReproduceOpt
 Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOptions& options) {
   if (experiment.measure == "shuffled") return reproduce_shuffled(experiment, options);
   if (experiment.measure == "refutations") return reproduce_refutations(experiment, options);
+  if (experiment.measure == "weight-inference") return reproduce_attack(experiment, options);
   if (!experiment.measure.empty()) return reproduce_cost(experiment, options);
   StudyRequest request;
   request.out = folder_of(experiment, options);
