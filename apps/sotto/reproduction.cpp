@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "experiment/measure.h"
 #include "report/markup.h"
+#include "reproduce_audit.h"
 #include "study_shown.h"
 #include "terminal.h"
 
@@ -166,6 +167,7 @@ std::filesystem::path folder_of(const Experiment& experiment, const ReproduceOpt
 }
 
 Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOptions& options) {
+  if (experiment.measure == "audit") return reproduce_audit(experiment, options);
   if (!experiment.measure.empty()) return reproduce_cost(experiment, options);
   StudyRequest request;
   request.out = folder_of(experiment, options);

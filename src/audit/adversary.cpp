@@ -66,8 +66,8 @@ Result<void> train_rounds(Scene& scene, std::span<const std::uint32_t> pool, std
   SOTTO_CHECK(trainer->load(scene.weights));
   std::vector<std::uint32_t> samples(rounds * scene.training.batch_size);
   for (std::uint32_t& sample : samples) sample = pool[bits.below(pool.size())];
-  SOTTO_CHECK(trainer->train(*scene.data, samples, scene.preprocess, scene.training,
-                             std::move(bits)));
+  SOTTO_CHECK(
+      trainer->train(*scene.data, samples, scene.preprocess, scene.training, std::move(bits)));
   return trainer->store(scene.weights);
 }
 

@@ -13,8 +13,8 @@
 namespace sotto {
 
 struct SceneRequest {
-  std::string data;                // as DataRequest::source
-  std::filesystem::path folder;    // of known sets
+  std::string data;              // as DataRequest::source
+  std::filesystem::path folder;  // of known sets
   std::string model = "srr-mnist";
   std::uint64_t train_rounds = 0;  // 0: the model as it is initialised
   std::uint64_t malicious_rounds = 100;

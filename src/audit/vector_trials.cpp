@@ -114,8 +114,7 @@ void try_once(const Mechanism& mechanism, const Candidates& pair, bool second, B
       mechanism.perturb(second ? pair.second.clipped : pair.first.clipped, bits, 1);
   const PackedSymbols& symbols = report.symbols();
   const double one = product_with(symbols, pair.first.clipped.values());
-  const double other =
-      pair.opposite ? -one : product_with(symbols, pair.second.clipped.values());
+  const double other = pair.opposite ? -one : product_with(symbols, pair.second.clipped.values());
   const auto share = [](double product, double norm) { return norm > 0.0 ? product / norm : 0.0; };
   const double along = share(one, pair.first.norm);
   count(tally.cosine, second, along < share(other, pair.second.norm));
@@ -184,7 +183,11 @@ double product_with(const PackedSymbols& symbols, std::span<const float> x) {
       std::fill(std::copy(from, x.data() + x.size(), tail), tail + all, 0.0F);
       from = tail;
     }
-    sum.add(dot(values, from, all));
+    if constexpr (std::is_same_v<decltype(values), const double*>) {
+      sum.add(dot(values, from, all));
+    } else {
+      sum.add(quick_dot(values, from, all));
+    }
   });
   return sum.value();
 }
@@ -214,8 +217,9 @@ Result<TrialCounts> run_trials(const Scene& scene, const Adversary& adversary,
     SOTTO_CHECK(adversary.craft(scene, nullptr, none, pair));
     constant = candidates(std::move(pair), domain);
   }
-  const unsigned lanes =
-      constant || !scene.factory ? plan.threads : std::min(plan.threads, scene.factory->parallelism());
+  const unsigned lanes = constant || !scene.factory
+                             ? plan.threads
+                             : std::min(plan.threads, scene.factory->parallelism());
   std::vector<Worker> workers(std::max(1U, lanes));
   std::mutex telling;
   std::uint64_t told = 0;

@@ -49,7 +49,7 @@ struct Tally {
 struct TrialPlan {
   /// Of the same domain, for instance of several epsilons: each randomizes every crafted pair.
   std::vector<const Mechanism*> mechanisms;
-  std::uint64_t trials = 1000;       // of one measurement
+  std::uint64_t trials = 1000;  // of one measurement
   std::uint64_t measurements = 1;
   std::uint64_t seed = 0;
   unsigned threads = 1;

@@ -31,7 +31,7 @@ struct Experiment {
   std::string recipe;
   std::string statistic = "final";
   std::string figure = "bars";  // "bars", "varied", "rounds", "privacy", "cost"
-  std::string measure;          // "perturbation": no runs, a measurement
+  std::string measure;          // "perturbation", "audit": no runs, a measurement
   std::string note;
   std::vector<std::string> set;
   std::vector<std::string> quick;    // set in a quick run, before the rows' own

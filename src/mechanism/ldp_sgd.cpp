@@ -131,7 +131,7 @@ class LdpSgd final : public VectorMechanism {
       std::fill(to + count, to + all, std::int16_t{0});
       const float* const x = input_of(input, block, lane);
       squares[block] = dot(to, to, all);
-      input_squares[block] = dot(x, x, all);
+      input_squares[block] = quick_dot(x, x, all);
       keep(to, symbols, block);
     });
 
@@ -147,7 +147,7 @@ class LdpSgd final : public VectorMechanism {
         std::fill(at + count, at + all, std::int16_t{0});
       }
       rescale(at, all, factor);
-      products[block] = dot(at, input_of(input, block, lane), all);
+      products[block] = quick_dot(at, input_of(input, block, lane), all);
       keep(at, symbols, block);
     });
 

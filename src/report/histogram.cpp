@@ -78,19 +78,21 @@ std::string to_svg(const Histogram& histogram) {
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (shares[i].empty()) continue;
     const std::string data = steps(shares[i], up, top);
-    body += fmt::format("<g class=\"s{}\"><path class=\"fill\" style=\"fill-opacity:.18\" "
-                        "d=\"{}Z\"/><path class=\"path\"{} d=\"{}\"/></g>\n",
-                        i % kPalette.size(), data, kDashes[i % kDashes.size()], data);
+    body += fmt::format(
+        "<g class=\"s{}\"><path class=\"fill\" style=\"fill-opacity:.18\" "
+        "d=\"{}Z\"/><path class=\"path\"{} d=\"{}\"/></g>\n",
+        i % kPalette.size(), data, kDashes[i % kDashes.size()], data);
   }
   body += fmt::format("<path class=\"axis\" d=\"M{} {}H{}\"/>", coordinate(kLeft),
                       coordinate(bottom), coordinate(kRight));
   for (const double tick : along.ticks) {
     const double at = along.place(tick, kLeft, kRight);
-    body += fmt::format("<path class=\"axis\" d=\"M{} {}v5\"/>", coordinate(at), coordinate(bottom));
+    body +=
+        fmt::format("<path class=\"axis\" d=\"M{} {}v5\"/>", coordinate(at), coordinate(bottom));
     body += svg_text(at, bottom + 20.0, "text-anchor=\"middle\"", along.label(tick, false));
   }
-  body += svg_text((kLeft + kRight) / 2.0, bottom + 42.0, "text-anchor=\"middle\"",
-                   histogram.x_label);
+  body +=
+      svg_text((kLeft + kRight) / 2.0, bottom + 42.0, "text-anchor=\"middle\"", histogram.x_label);
   return svg_frame(kWidth, bottom + 56.0, histogram.title, body);
 }
 

@@ -22,8 +22,8 @@ std::unique_ptr<Mechanism> vector_mechanism(std::string_view name, Parameters pa
 
 TrialCounts audited(const Mechanism& mechanism, TrialPlan plan, double dummy_norm = 1.0) {
   plan.mechanisms = {&mechanism};
-  const auto counts = run_trials(empty_scene(mechanism.outputs(), dummy_norm),
-                                 *dummy_adversary.make(), plan);
+  const auto counts =
+      run_trials(empty_scene(mechanism.outputs(), dummy_norm), *dummy_adversary.make(), plan);
   EXPECT_TRUE(counts) << counts.error().message;
   return *counts;
 }
@@ -53,13 +53,15 @@ TEST(VectorTrials, ProductsReadEveryWidthAndSize) {
       const std::int64_t most = width == 8 ? 127 : 32767;
       double product = 0.0, square = 0.0;
       for (std::size_t i = 0; i < size; ++i) {
-        values[i] = static_cast<std::int64_t>(bits.below(2 * static_cast<std::uint64_t>(most))) - most;
+        values[i] =
+            static_cast<std::int64_t>(bits.below(2 * static_cast<std::uint64_t>(most))) - most;
         x[i] = static_cast<float>(bits.unit() - 0.5);
         product += static_cast<double>(values[i]) * static_cast<double>(x[i]);
         square += static_cast<double>(values[i] * values[i]);
       }
       symbols.write(0, std::span<const std::int64_t>(values));
-      EXPECT_NEAR(product_with(symbols, x), product, 1e-7 * std::sqrt(square)) << width << ' ' << size;
+      EXPECT_NEAR(product_with(symbols, x), product, 1e-7 * std::sqrt(square))
+          << width << ' ' << size;
       EXPECT_DOUBLE_EQ(square_of(symbols), square) << width << ' ' << size;
     }
   }
@@ -89,9 +91,9 @@ TEST(VectorTrials, LikelihoodsFromProductsAreThoseOfWholeReports) {
                                          std::sqrt(square));
       };
       ASSERT_TRUE(along(x) && along(y)) << name;
-      EXPECT_NEAR(*along(x) - *along(y),
-                  mechanism->log_prob(symbols, x.values()) - mechanism->log_prob(symbols, y.values()),
-                  1e-6)
+      EXPECT_NEAR(
+          *along(x) - *along(y),
+          mechanism->log_prob(symbols, x.values()) - mechanism->log_prob(symbols, y.values()), 1e-6)
           << name;
     }
   }
@@ -174,8 +176,7 @@ TEST(VectorTrials, LikelihoodIsCorrectMoreOftenThanCosine) {
   plan.mechanisms = {mechanism.get()};
   plan.trials = 20000;
   plan.threads = 2;
-  const auto counts =
-      run_trials(empty_scene(kDimension, 1.0), Fixed(shorter, longer), plan);
+  const auto counts = run_trials(empty_scene(kDimension, 1.0), Fixed(shorter, longer), plan);
   ASSERT_TRUE(counts);
   const Tally& tally = counts->total.front();
   EXPECT_LT(tally.likelihood.wrong() + 2000, tally.cosine.wrong());
@@ -220,7 +221,8 @@ TEST(VectorTrials, StopsWhereItIsEnough) {
   plan.threads = 2;
   int asked = 0;
   plan.enough = [&](std::span<const Tally> so_far) {
-    EXPECT_EQ(so_far.front().cosine.trials(), static_cast<std::uint64_t>(++asked) * TrialPlan::kGroup);
+    EXPECT_EQ(so_far.front().cosine.trials(),
+              static_cast<std::uint64_t>(++asked) * TrialPlan::kGroup);
     return asked == 2;
   };
   const TrialCounts counts = audited(*mechanism, plan);
