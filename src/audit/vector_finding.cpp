@@ -5,7 +5,7 @@
 namespace sotto {
 
 VectorFinding finding_of(const Mechanism& mechanism, const TrialCounts& counts, std::size_t kind,
-                         Distinguisher distinguisher, double confidence) {
+                         Distinguisher distinguisher, double confidence, double confidence_of_all) {
   const Guarantee guarantee = mechanism.guarantee();
   VectorFinding finding;
   finding.distinguisher = distinguisher;
@@ -30,7 +30,7 @@ VectorFinding finding_of(const Mechanism& mechanism, const TrialCounts& counts, 
     finding.mean.raw_deviation = std::sqrt(squares / (number - 1.0));
   }
   finding.guesses = counts.total[kind].of(distinguisher);
-  finding.all = lower_bounds(finding.guesses, confidence, guarantee.delta);
+  finding.all = lower_bounds(finding.guesses, confidence_of_all, guarantee.delta);
   finding.verdict = judge(finding.all.best, finding.claim);
   return finding;
 }

@@ -28,8 +28,10 @@ struct VectorFinding {
   Verdict verdict = Verdict::kConsistent;
 };
 
-/// Of the mechanism at `kind` of the plan's list.
+/// Of the mechanism at `kind` of the plan's list. Bounds of single measurements are taken at
+/// `confidence`, the one of all trials at `confidence_of_all` (a look of a sequential test has a
+/// larger one).
 VectorFinding finding_of(const Mechanism& mechanism, const TrialCounts& counts, std::size_t kind,
-                         Distinguisher distinguisher, double confidence);
+                         Distinguisher distinguisher, double confidence, double confidence_of_all);
 
 }  // namespace sotto

@@ -39,7 +39,8 @@ WideSum dot(const double* a, const float* b, std::size_t count);
 WideSum dot(const std::int16_t* a, const std::int16_t* b, std::size_t count);
 WideSum dot(const std::int16_t* a, const float* b, std::size_t count);
 
-/// The same without compensation: the error is at most count / 32 * 2^-53 of the sum of magnitudes.
+/// The same without compensation: the error is at most (count / 32 + 5) 2^-53 of the sum of
+/// magnitudes.
 WideSum quick_dot(const float* a, const float* b, std::size_t count);
 WideSum quick_dot(const std::int16_t* a, const float* b, std::size_t count);
 

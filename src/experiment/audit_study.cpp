@@ -171,10 +171,11 @@ Result<void> run_group(const std::vector<AuditRow*>& group, const Trained& train
     AuditRow& row = *group[kind];
     const AuditSettings& own = row.settings;
     const bool cosine = own.distinguisher == Distinguisher::kCosine;
-    row.finding = finding_of(*mechanisms[kind], counts, kind, own.distinguisher, own.confidence);
-    row.other =
-        finding_of(*mechanisms[kind], counts, kind,
-                   cosine ? Distinguisher::kLikelihood : Distinguisher::kCosine, own.confidence);
+    row.finding = finding_of(*mechanisms[kind], counts, kind, own.distinguisher, own.confidence,
+                             own.confidence);
+    row.other = finding_of(*mechanisms[kind], counts, kind,
+                           cosine ? Distinguisher::kLikelihood : Distinguisher::kCosine,
+                           own.confidence, own.confidence);
     row.similarities = counts.total[kind].similarities;
     row.dimension = scene.dimension;
     row.model_accuracy = trained.accuracy;
