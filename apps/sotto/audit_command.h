@@ -1,0 +1,47 @@
+// What the forms of `sotto audit` share: options, JSON keys and the lines people read. Each form is
+// a file of its own: audit_mechanism.cpp, audit_program.cpp, ...
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "audit/scores.h"
+#include "mechanism_options.h"
+
+namespace sotto::cli {
+
+struct AuditOptions {
+  MechanismOptions mechanism;
+  std::optional<double> claim;
+  std::uint64_t trials = 1'000'000;
+  double confidence = 0.95;
+  std::uint64_t seed = 1;
+  unsigned threads = 0;  // 0: all cores
+  bool json = false;
+
+  // of --program
+  std::string program;
+  std::string inputs;
+  std::string format = "text";
+  double timeout_seconds = 60.0;
+  std::uint64_t batch = 100'000;
+
+  /// The part of a plan that options give.
+  AuditPlan plan() const;
+};
+
+Result<int> audit_registered(const AuditOptions& options);
+Result<int> audit_foreign(const AuditOptions& options);
+
+/// The keys that every audit's JSON has; infinite values are null.
+nlohmann::json audit_json(const AuditFinding& finding, const AuditPlan& plan);
+/// Verdict, bounds, rates and time.
+void print_finding(const AuditFinding& finding, const AuditPlan& plan);
+/// 0, or 1 where the claim is violated.
+int exit_code(const AuditFinding& finding);
+
+/// "name             text"
+void print_line(std::string_view name, const std::string& text);
+
+}  // namespace sotto::cli

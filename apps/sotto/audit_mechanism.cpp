@@ -1,0 +1,63 @@
+// sotto audit MECH: attacks a registered mechanism at its worst pair of inputs.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "audit/mechanisms.h"
+#include "audit_command.h"
+#include "terminal.h"
+
+namespace sotto::cli {
+
+Result<int> audit_registered(const AuditOptions& options) {
+  SOTTO_TRY(const MechanismInfo* const info, find_mechanism(options.mechanism.name));
+  std::size_t size = kAuditWeights;
+  if (info->kind != MechanismKind::kValue) {
+    SOTTO_TRY(size, options.mechanism.input_size(info->kind));
+  }
+  SOTTO_TRY(const auto mechanism, options.mechanism.make(size));
+  const Guarantee guarantee = mechanism->guarantee();
+  const WorstCase worst = mechanism->worst_case();
+  AuditPlan plan = options.plan();
+  if (!plan.claim) plan.claim = guarantee.claimed_epsilon;
+  plan.delta = guarantee.delta;
+  Progress progress("audit", plan.trials);
+  plan.progress = [&progress](std::uint64_t done, std::uint64_t total) {
+    progress.update(done, total);
+  };
+  SOTTO_TRY(const AuditFinding finding, audit_mechanism(*mechanism, plan));
+  progress.clear();
+
+  const Parameters parameters = options.mechanism.parameters(*info);
+  if (options.json) {
+    nlohmann::json json = audit_json(finding, plan);
+    json["mechanism"] = info->name;
+    json["mechanism_id"] = mechanism->id();
+    json["parameters"] = parameters;
+    json["unit"] = guarantee.unit;
+    json["exact_epsilon"] = std::isfinite(guarantee.unit_epsilon)
+                                ? nlohmann::json(guarantee.unit_epsilon)
+                                : nlohmann::json(nullptr);
+    json["inputs"] = {worst.other_input, worst.input};
+    json["threshold"] = std::isfinite(finding.threshold) ? nlohmann::json(finding.threshold)
+                                                         : nlohmann::json(nullptr);
+    fmt::print("{}\n", json.dump(2));
+    return exit_code(finding);
+  }
+  std::string with;
+  for (const auto& [name, value] : parameters) {
+    with += fmt::format("{} {} {}", with.empty() ? " with" : ",", name, short_number(value));
+  }
+  fmt::print("{}{}: {}\n\n", info->name, with, info->summary);
+  print_line("claimed epsilon",
+             epsilon_text(guarantee.claimed_epsilon) + " a " + guarantee.unit +
+                 (guarantee.delta > 0.0 ? ", delta " + epsilon_text(guarantee.delta) : ""));
+  print_line("exact epsilon", epsilon_text(guarantee.unit_epsilon) + " a " + guarantee.unit);
+  print_line("inputs", worst.other_input + " or " + worst.input);
+  print_line("guess", fmt::format("the second, where the log-likelihood ratio is above {:.6g}",
+                                  finding.threshold));
+  print_finding(finding, plan);
+  return exit_code(finding);
+}
+
+}  // namespace sotto::cli
