@@ -7,6 +7,7 @@
 #include <string>
 
 #include "audit/scores.h"
+#include "audit_gradients.h"
 #include "mechanism_options.h"
 
 namespace sotto::cli {
@@ -26,6 +27,8 @@ struct AuditOptions {
   std::string format = "text";
   double timeout_seconds = 60.0;
   std::uint64_t batch = 100'000;
+
+  GradientOptions gradients;  // of --adversary
 
   /// The part of a plan that options give.
   AuditPlan plan() const;

@@ -7,6 +7,7 @@
 #include "audit/looks.h"
 #include "audit/scene.h"
 #include "audit/vector_finding.h"
+#include "audit_command.h"
 #include "base/file.h"
 #include "report/chart.h"
 #include "terminal.h"
@@ -86,7 +87,9 @@ Result<Audited> audit(const AuditOptions& options, const GradientOptions& gradie
   SOTTO_TRY(const Distinguisher distinguisher, find_distinguisher(gradients.distinguisher));
   SOTTO_TRY(Scene scene, scene_of(options, gradients, *done.adversary));
   SOTTO_TRY(done.mechanism, options.mechanism.make(scene.dimension));
-  if (scene.factory) SOTTO_TRY(done.model_accuracy, training_accuracy(scene, 2000));
+  if (scene.factory) {
+    SOTTO_TRY(done.model_accuracy, training_accuracy(scene, 2000));
+  }
   scene.dummy_norm = gradients.dummy_norm * done.mechanism->domain().norm;
   const auto adversary = done.adversary->make();
   SOTTO_CHECK(adversary->prepare(scene, BitSource::from_seed(options.seed, "audit-prepare")));
@@ -239,8 +242,6 @@ Histogram picture(const Audited& done) {
 
 void add_gradient_options(CLI::App& command, GradientOptions& options) {
   const std::string group = "Gradients (vector mechanisms)";
-  std::vector<std::string> names;
-  for (const AdversaryEntry& entry : adversaries()) names.emplace_back(entry.info.name);
   options.trials = command.get_option_no_throw("--trials");
   command
       .add_option("--adversary", options.adversary,
@@ -248,58 +249,54 @@ void add_gradient_options(CLI::App& command, GradientOptions& options) {
                   "collusion, dummy")
       ->type_name("NAME")
       ->group(group);
-  command
-      .add_option("--data", options.data,
-                  "data set that examples are drawn from; 'dummy' needs none")
-      ->type_name("NAME")
-      ->group(group);
-  command.add_option("--data-folder", options.data_folder, "where known sets lie")
-      ->type_name("DIR")
-      ->group(group);
-  command.add_option("--model", options.model, "network whose gradients are sent")
+  const auto add = [&](const std::string& name, auto& value, const std::string& meaning,
+                       const std::string& type) {
+    CLI::Option* const option = command.add_option(name, value, meaning);
+    option->type_name(type)->group(group);
+    options.own.push_back(option);
+    return option;
+  };
+  const auto whole = [](std::uint64_t least) {
+    return CLI::Range(least, std::uint64_t{1'000'000});
+  };
+  add("--data", options.data, "data set that examples are drawn from; 'dummy' needs none", "NAME");
+  add("--data-folder", options.data_folder, "where known sets lie", "DIR");
+  add("--model", options.model, "network whose gradients are sent", "NAME")->capture_default_str();
+  add("--train-rounds", options.train_rounds,
+      "noise-free steps on 100 examples each before the audit; 0: a fresh model", "R")
       ->capture_default_str()
-      ->type_name("NAME")
-      ->group(group);
-  command
-      .add_option("--train-rounds", options.train_rounds,
-                  "noise-free steps on 100 examples each before the audit; 0: a fresh model")
+      ->check(whole(0));
+  add("--malicious-rounds", options.malicious_rounds,
+      "steps on one label alone, of the server that colludes", "R")
       ->capture_default_str()
-      ->type_name("R")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000}))
-      ->group(group);
-  command
-      .add_option("--malicious-rounds", options.malicious_rounds,
-                  "steps on one label alone, of the server that colludes")
+      ->check(whole(0));
+  add("--dummy-norm", options.dummy_norm, "norm of the dummy gradient, as a share of L", "SHARE")
       ->capture_default_str()
-      ->type_name("R")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000}))
-      ->group(group);
-  command
-      .add_option("--dummy-norm", options.dummy_norm, "norm of the dummy gradient, as a share of L")
+      ->check(CLI::Range(0.0, 1.0));
+  add("--measurements", options.measurements,
+      "how many times --trials (here 1000, unless given) are made", "N")
       ->capture_default_str()
-      ->type_name("SHARE")
-      ->check(CLI::Range(0.0, 1.0))
-      ->group(group);
-  command
-      .add_option("--measurements", options.measurements,
-                  "how many times --trials (here 1000, unless given) are made")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000}))
-      ->group(group);
-  command
-      .add_option("--distinguisher", options.distinguisher,
-                  "whose guesses are judged: likelihood, never less often correct, or the paper's "
-                  "cosine; both are shown")
-      ->capture_default_str()
-      ->type_name("NAME")
-      ->group(group);
-  command.add_option("--plot", options.plot, "draws the cosines under both gradients")
-      ->type_name("FILE.svg")
-      ->group(group);
+      ->check(whole(1));
+  add("--distinguisher", options.distinguisher,
+      "whose guesses are judged: likelihood, never less often correct, or the paper's cosine; "
+      "both are shown",
+      "NAME")
+      ->capture_default_str();
+  add("--plot", options.plot, "draws the cosines under both gradients", "FILE.svg");
 }
 
-Result<int> audit_gradients(const AuditOptions& options, const GradientOptions& gradients) {
+Result<void> check_adversary(const GradientOptions& options) {
+  for (const CLI::Option* const option : options.own) {
+    if (option->count() == 0) continue;
+    return fail(ErrorKind::kUsage, "audit: " + option->get_name() +
+                                       " needs --adversary (benign, label-flip, gradient-flip, "
+                                       "collusion, dummy)");
+  }
+  return {};
+}
+
+Result<int> audit_gradients(const AuditOptions& options) {
+  const GradientOptions& gradients = options.gradients;
   SOTTO_TRY(const Audited done, audit(options, gradients));
   if (!gradients.plot.empty()) {
     SOTTO_CHECK(write_file_atomically(gradients.plot, to_svg(picture(done))));

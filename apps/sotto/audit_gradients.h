@@ -3,8 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
-#include "audit_command.h"
+#include "command.h"
 
 namespace sotto::cli {
 
@@ -20,9 +22,15 @@ struct GradientOptions {
   std::string distinguisher = "likelihood";
   std::string plot;
   const CLI::Option* trials = nullptr;  // the command's --trials: here of one measurement
+  std::vector<const CLI::Option*> own;  // those that mean nothing without --adversary
 };
 
+struct AuditOptions;
+
+/// After the command's own options, of which it looks at --trials.
 void add_gradient_options(CLI::App& command, GradientOptions& options);
-Result<int> audit_gradients(const AuditOptions& options, const GradientOptions& gradients);
+Result<int> audit_gradients(const AuditOptions& options);
+/// An error where one of these options is given and --adversary is not.
+Result<void> check_adversary(const GradientOptions& options);
 
 }  // namespace sotto::cli

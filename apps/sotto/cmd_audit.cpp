@@ -17,6 +17,8 @@ Result<int> audit_command(const AuditOptions& options) {
                 "audit: what is to be audited? A mechanism, as in 'sotto audit two-point --epsilon "
                 "1', or --program CMD");
   }
+  if (!options.gradients.adversary.empty()) return audit_gradients(options);
+  SOTTO_CHECK(check_adversary(options.gradients));
   return audit_registered(options);
 }
 
@@ -67,6 +69,7 @@ void add_audit(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
+  add_gradient_options(*sub, options->gradients);
   sub->footer(
       "An audit draws reports of two inputs, guesses which one each came from, and turns the\n"
       "errors into a lower bound on epsilon that holds with the given confidence. It can refute a\n"
@@ -76,6 +79,8 @@ void add_audit(CLI::App& app, Action& action) {
       "  sotto audit two-point --epsilon 1\n"
       "  sotto audit ldpfl-2 --epsilon 0.5 --bits 100 --json | jq .verdict\n"
       "  sotto audit srr --epsilon 3 --claim 2.5\n"
+      "  sotto audit ldp-sgd --epsilon 4 --adversary dummy --dimension 20490\n"
+      "  sotto audit ldp-sgd --epsilon 4 --adversary label-flip --data mnist --train-rounds 500\n"
       "  sotto audit --program 'python3 mine.py' --claim 1 --inputs=-1,1 --trials 200000");
 }
 
