@@ -160,6 +160,9 @@ void add_reproduce(CLI::App& app, Action& action) {
   sub->add_option("--threads", arguments->options.threads, "cores to use in all; default all")
       ->type_name("N")
       ->check(CLI::Range(1U, 4096U));
+  sub->add_option("--only", arguments->options.only,
+                  "of an experiment that audits: rows whose label has this in it")
+      ->type_name("TEXT");
   sub->add_flag("--markdown", arguments->markdown, "print the table for docs/results.md");
   sub->add_flag("--json", arguments->json, "print the results as JSON");
   sub->footer(

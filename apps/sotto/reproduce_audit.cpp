@@ -49,6 +49,11 @@ std::string audit_data_state(const Experiment& experiment, const std::filesystem
 Result<Reproduced> reproduce_audit(const Experiment& experiment, const ReproduceOptions& options) {
   const std::filesystem::path out = folder_of(experiment, options);
   SOTTO_TRY(std::vector<AuditRow> rows, audit_rows(experiment, options.quick));
+  std::erase_if(
+      rows, [&](const AuditRow& row) { return row.label.find(options.only) == std::string::npos; });
+  if (rows.empty()) {
+    return fail(ErrorKind::kUsage, experiment.name + " has no row with '" + options.only + "'");
+  }
   AuditStudyOptions study;
   study.data_folder = options.data;
   study.make_factory = make_torch_factory;
@@ -63,6 +68,7 @@ Result<Reproduced> reproduce_audit(const Experiment& experiment, const Reproduce
   progress.clear();
   Reproduced done;
   done.json = audit_json(experiment, rows, options.quick);
+  if (!options.only.empty()) done.json["complete"] = false;
   std::vector<std::string> figures;
   std::vector<LineChart> charts = audit_charts(experiment, rows);
   for (const LineChart& chart : charts) figures.push_back(to_svg(chart));
@@ -85,10 +91,11 @@ Result<Reproduced> reproduce_audit(const Experiment& experiment, const Reproduce
   Table table(head);
   const AuditSettings& first = rows.front().settings;
   done.markdown = fmt::format(
-      "### {}{}\n\n{}.{}\n\n`sotto reproduce {}{}`: {}, {}, {} threads, seed {}.\n\n|",
+      "### {}{}\n\n{}.{}\n\n`sotto reproduce {}{}{}`: {}, {}, {} threads, seed {}.\n\n|",
       experiment.name, options.quick ? " (quick)" : "", experiment.summary,
       experiment.note.empty() ? "" : ' ' + experiment.note, experiment.name,
-      options.quick ? " --quick" : "", today(), machine_text(), study.threads, first.scene.seed);
+      options.quick ? " --quick" : "", options.only.empty() ? "" : " --only '" + options.only + "'",
+      today(), machine_text(), study.threads, first.scene.seed);
   for (const std::string& cell : head) done.markdown += ' ' + cell + " |";
   done.markdown += "\n|";
   for (std::size_t i = 0; i < head.size(); ++i) done.markdown += " --- |";

@@ -168,6 +168,9 @@ std::filesystem::path folder_of(const Experiment& experiment, const ReproduceOpt
 
 Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOptions& options) {
   if (experiment.measure == "audit") return reproduce_audit(experiment, options);
+  if (!options.only.empty()) {
+    return fail(ErrorKind::kUsage, "reproduce: --only is for experiments that audit");
+  }
   if (!experiment.measure.empty()) return reproduce_cost(experiment, options);
   StudyRequest request;
   request.out = folder_of(experiment, options);
