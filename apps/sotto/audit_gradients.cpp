@@ -102,6 +102,7 @@ Result<Audited> audit(const AuditOptions& options, const GradientOptions& gradie
   plan.trials = given ? options.trials : kTrials;
   plan.measurements = gradients.measurements;
   plan.seed = options.seed;
+  plan.stream = stream_of(*done.adversary);
   plan.threads = options.plan().threads;
   plan.similarities = !gradients.plot.empty();
   Progress progress("audit", plan.trials * plan.measurements);
@@ -278,7 +279,7 @@ void add_gradient_options(CLI::App& command, GradientOptions& options) {
       ->capture_default_str()
       ->check(whole(1));
   add("--distinguisher", options.distinguisher,
-      "whose guesses are judged: likelihood, never less often correct, or the paper's cosine; "
+      "whose guesses are judged: likelihood, the best in the mean, or the paper's cosine; "
       "both are shown",
       "NAME")
       ->capture_default_str();

@@ -112,7 +112,7 @@ Result<Reproduced> reproduce_audit(const Experiment& experiment, const Reproduce
       done.failures += row.label + ": the measured epsilon exceeds the claim\n";
     }
   }
-  done.markdown += fmt::format("\n{} of trials in all; bounds at {} confidence.\n",
+  done.markdown += fmt::format("\n{} of trials in all; each bound at {} confidence.\n",
                                duration(seconds), percent(first.confidence, 0));
   done.table = fmt::format("{} ({}, {}): {}\n{}\n{}", experiment.name, experiment.family,
                            experiment.where, experiment.summary,

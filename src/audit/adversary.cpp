@@ -36,6 +36,15 @@ Result<const AdversaryEntry*> find_adversary(std::string_view name) {
                                      did_you_mean(name, names) + "; valid: " + join(names));
 }
 
+std::uint64_t stream_of(const AdversaryEntry& entry) {
+  std::uint64_t place = 0;
+  for (const AdversaryEntry& other : adversaries()) {
+    if (other.info.name == entry.info.name) break;
+    ++place;
+  }
+  return place;
+}
+
 Dataset single(const Dataset& data, std::uint32_t index, std::optional<std::int32_t> label) {
   Dataset one;
   one.shape = data.shape;

@@ -74,6 +74,9 @@ std::span<const AdversaryEntry> adversaries();
 /// The one called `name`, or an error that lists the valid names.
 Result<const AdversaryEntry*> find_adversary(std::string_view name);
 
+/// Its place in the list: every adversary of a study has random streams of its own.
+std::uint64_t stream_of(const AdversaryEntry& entry);
+
 // ---- for the files of adversaries -------------------------------------------------------------
 
 /// A set of one sample, with another label than its own where `label` is given.

@@ -1,6 +1,6 @@
-// `collusion`: the server helps. It trains its model on one label alone before it hands it out, so
+// `collusion`: the server helps. It trains a fresh model on one label alone and hands that out, so
 // that every example of another label has a large loss and a gradient longer than L; the client
-// then flips that gradient.
+// then flips that gradient. (Taught one label, a model that knows all of them soon stops moving.)
 #include "audit/adversary.h"
 
 namespace sotto {
@@ -21,6 +21,7 @@ class Collusion final : public Adversary {
       return fail(ErrorKind::kUsage,
                   "collusion needs examples of label " + std::to_string(label) + " and of others");
     }
+    scene.weights = scene.factory->initial_weights(bits.next_u64());
     return train_rounds(scene, taught, scene.malicious_rounds, std::move(bits));
   }
 

@@ -52,6 +52,8 @@ struct TrialPlan {
   std::uint64_t trials = 1000;  // of one measurement
   std::uint64_t measurements = 1;
   std::uint64_t seed = 0;
+  /// Audits of one seed with different numbers draw independent trials: stream_of(adversary).
+  std::uint64_t stream = 0;
   unsigned threads = 1;
   bool similarities = false;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;

@@ -133,7 +133,9 @@ Result<Trained> trained(const AuditSettings& settings, const AuditStudyOptions& 
   return made;
 }
 
-Result<void> run_group(const std::vector<AuditRow*>& group, const Trained& trained,
+/// `share`: of the error that a verdict may make, for one bound. Two bounds for each of many rows
+/// would otherwise refute something true by chance.
+Result<void> run_group(const std::vector<AuditRow*>& group, const Trained& trained, double share,
                        const AuditStudyOptions& options) {
   const AuditSettings& settings = group.front()->settings;
   SOTTO_TRY(const AdversaryEntry* const entry, find_adversary(settings.adversary));
@@ -159,6 +161,7 @@ Result<void> run_group(const std::vector<AuditRow*>& group, const Trained& train
   plan.trials = settings.trials;
   plan.measurements = settings.measurements;
   plan.seed = settings.scene.seed;
+  plan.stream = stream_of(*entry);
   plan.threads = options.threads;
   plan.similarities = true;
   if (options.progress) {
@@ -176,6 +179,11 @@ Result<void> run_group(const std::vector<AuditRow*>& group, const Trained& train
     row.other = finding_of(*mechanisms[kind], counts, kind,
                            cosine ? Distinguisher::kLikelihood : Distinguisher::kCosine,
                            own.confidence, own.confidence);
+    for (VectorFinding* const found : {&row.finding, &row.other}) {
+      const double together = 1.0 - (1.0 - own.confidence) * share;
+      found->verdict =
+          judge(lower_bounds(found->guesses, together, found->delta).best, found->claim);
+    }
     row.similarities = counts.total[kind].similarities;
     row.dimension = scene.dimension;
     row.model_accuracy = trained.accuracy;
@@ -300,7 +308,7 @@ Result<void> run_audit_rows(std::vector<AuditRow>& rows, const AuditStudyOptions
       if (!model || empty) {  // without data, every group has a dimension of its own
         SOTTO_TRY(model, trained(group.front()->settings, options));
       }
-      SOTTO_CHECK(run_group(group, *model, options));
+      SOTTO_CHECK(run_group(group, *model, 0.5 / static_cast<double>(rows.size()), options));
     }
   }
   return {};
