@@ -18,6 +18,9 @@ std::string number_or_infinite(double value) {
   return std::isfinite(value) ? fmt::format("{:.3f}", value) : "infinite";
 }
 
+/// A lower bound, never rounded up.
+std::string down(double bound) { return fmt::format("{:.3f}", std::floor(bound * 1e3) / 1e3); }
+
 std::vector<std::string> shown(const AuditRow& row, bool cost) {
   std::string label = row.label;
   for (const auto& [key, value] : row.varied) label += fmt::format(", {} = {}", key, value);
@@ -30,8 +33,8 @@ std::vector<std::string> shown(const AuditRow& row, bool cost) {
           paper,
           fmt::format("{} \u00b1 {:.3f}", number_or_infinite(row.finding.mean.raw),
                       row.finding.mean.raw_deviation),
-          fmt::format("{:.3f}", row.finding.all.best),
-          fmt::format("{:.3f}", likelihood.all.best),
+          down(row.finding.all.best),
+          down(likelihood.all.best),
           percent(row.finding.all.accuracy),
           row.model_accuracy ? percent(*row.model_accuracy, 1) : "-",
           number(row.seconds, 3) + " s"};

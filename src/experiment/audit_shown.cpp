@@ -52,6 +52,9 @@ Json bounds_json(const VectorFinding& finding) {
           {"verdict", name_of(finding.verdict)}};
 }
 
+/// A lower bound, never rounded up.
+std::string down(double bound) { return fmt::format("{:.3f}", std::floor(bound * 1e3) / 1e3); }
+
 std::string words(const std::optional<PaperFigure>& paper) {
   if (!paper) return "-";
   return paper->low == paper->high ? number(paper->high)
@@ -73,7 +76,7 @@ std::string table(const std::vector<AuditRow>& rows) {
     const bool good = row.finding.verdict == Verdict::kConsistent;
     out += fmt::format(
         "<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{} \u00b1 {}"
-        "</td><td class=\"n\">{:.3f}</td><td class=\"n\">{:.3f}</td><td class=\"n\">{}</td>"
+        "</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
         "<td><span class=\"chip {}\">{}</span></td><td class=\"n\">{}</td></tr>\n",
         escape(label), number_up(row.finding.exact), words(row.paper),
         number(row.finding.mean.raw, 3), number(row.finding.mean.raw_deviation, 2),

@@ -183,6 +183,20 @@ TEST(VectorTrials, LikelihoodIsCorrectMoreOftenThanCosine) {
   EXPECT_LT(tally.likelihood.wrong() + 2000, tally.cosine.wrong());
 }
 
+TEST(VectorTrials, ATieGoesToTheFirst) {
+  const std::vector<float> same(40, 0.1F);
+  const auto mechanism = vector_mechanism("privunit", {{"epsilon", 4.0}}, 40);
+  TrialPlan plan;
+  plan.mechanisms = {mechanism.get()};
+  plan.trials = 100;
+  const auto counts = run_trials(empty_scene(40, 1.0), Fixed(same, same), plan);
+  ASSERT_TRUE(counts);
+  for (const Guesses& guesses : {counts->total[0].cosine, counts->total[0].likelihood}) {
+    EXPECT_EQ(guesses.false_positives, 0U);
+    EXPECT_EQ(guesses.false_negatives, guesses.ones);
+  }
+}
+
 TEST(VectorTrials, CountsDependNeitherOnThreadsNorOnCompany) {
   const auto weak = vector_mechanism("ldp-sgd", {{"epsilon", 0.5}}, 300);
   const auto strong = vector_mechanism("ldp-sgd", {{"epsilon", 3.0}}, 300);
