@@ -12,6 +12,7 @@
 #include "claims_shown.h"
 #include "report/chart.h"
 #include "report/markup.h"
+#include "sent_shown.h"
 #include "sotto/federation.h"
 #include "terminal.h"
 
@@ -119,6 +120,8 @@ void print_plan(const Recipe& recipe, const PrivacyPlan& plan) {
     if (plan.groups.size() > 1) {
       fmt::print("{} {}:\n", with_commas(group.clients), group.name);
     }
+    const std::string sent = sent_table(group.exposure, plan.clients_per_round);
+    if (!sent.empty()) fmt::print("{}\n", sent);
     fmt::print("{}\n{}{}", claims_table(group.claims), promise(group.claims),
                record_promise(group.claims));
     if (&group != &plan.groups.back()) fmt::print("\n");
@@ -150,6 +153,7 @@ Result<int> account_recipe(const Arguments& arguments, const std::vector<std::st
     json["recipe"] = recipe->to_json();
     json["recipe_file"] = recipe->file;
     json["weights"] = weights_of(worst);
+    json["sent"] = sent_json(worst, plan.clients_per_round);
     json["clients"] = plan.clients;
     json["clients_per_round"] = plan.clients_per_round;
     if (!arguments.plot.empty()) json["plot"] = arguments.plot;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/text.h"
 #include "experiment/measure.h"
 #include "report/markup.h"

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/machine.h"
 #include "experiment/summary.h"
 #include "sotto/bits.h"
 #include "sotto/mechanism.h"

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
-#include <fstream>
-#include <thread>
+
+#include "base/machine.h"
 
 namespace sotto {
 namespace {
@@ -84,17 +84,6 @@ std::string accuracy_text(const Statistic& statistic) {
   return fmt::format("{:.2f} %", 100.0 * statistic.mean);
 }
 
-std::string machine_text() {
-  std::ifstream info("/proc/cpuinfo");
-  std::string model;
-  for (std::string line; model.empty() && std::getline(info, line);) {
-    if (line.starts_with("model name")) model = line.substr(line.find(':') + 2);
-  }
-  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-  return fmt::format("{} {}{}", cores, cores == 1 ? "core" : "cores",
-                     model.empty() ? "" : ", " + model);
-}
-
 std::string today() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm parts{};
@@ -115,11 +104,11 @@ Result<Summary> summarize(const Study& study, const std::vector<StudyRun>& runs,
   Summary summary;
   summary.study = &study;
   summary.axes = axes_of(study);
-  summary.machine = machine_text();
   summary.date = today();
   for (const Configuration& configuration : study.configurations) {
     summary.findings.emplace_back().configuration = &configuration;
   }
+  std::vector<std::string> machines;
   std::vector<std::vector<double>> accuracies(study.configurations.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Finding& finding = summary.findings[runs[i].configuration];
@@ -134,8 +123,13 @@ Result<Summary> summarize(const Study& study, const std::vector<StudyRun>& runs,
     } else {
       finding.failed.emplace_back(runs[i].name, "was never evaluated");
     }
+    if (!record.machine.empty() &&
+        std::find(machines.begin(), machines.end(), record.machine) == machines.end()) {
+      machines.push_back(record.machine);
+    }
     add_run(finding, std::move(record));
   }
+  summary.machine = machines.empty() ? machine_text() : fmt::format("{}", fmt::join(machines, "; "));
   for (std::size_t i = 0; i < accuracies.size(); ++i) {
     Finding& finding = summary.findings[i];
     if (!accuracies[i].empty()) finding.accuracy = statistic_of(accuracies[i]);

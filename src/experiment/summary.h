@@ -40,7 +40,7 @@ struct Summary {
   std::vector<Finding> findings;
   std::vector<Vary> axes;  // keys that differ between configurations, with their values in order
   double seconds = 0.0;    // of all runs together
-  std::string machine;     // "2 cores, Intel(R) Xeon(R) ..."
+  std::string machine;     // that trained: "2 cores, Intel(R) Xeon(R) ..."; several: by "; "
   std::string date;        // UTC day
   bool complete() const;   // every run finished
 };
@@ -48,8 +48,6 @@ struct Summary {
 Result<Summary> summarize(const Study& study, const std::vector<StudyRun>& runs,
                           const std::vector<RunOutcome>& outcomes);
 
-/// Cores and model of the processor, for records.
-std::string machine_text();
 std::string today();
 
 }  // namespace sotto

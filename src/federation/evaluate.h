@@ -8,6 +8,10 @@
 
 namespace sotto {
 
+/// Every sample once, far from its neighbours in the set: files are often sorted by class, and a
+/// network that is evaluated with the statistics of a batch needs batches of all classes.
+std::vector<std::uint32_t> evaluation_order(std::size_t samples);
+
 /// The same sums for any number of lanes. `test` has one sample at least.
 Result<EvaluationSums> evaluate_model(LocalTransport& transport, const Dataset& test,
                                       const Preprocess& preprocess, std::span<const float> model);

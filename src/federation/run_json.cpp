@@ -2,9 +2,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/machine.h"
 #include "sotto/version.h"
 
 namespace sotto {
+namespace {
+
+std::string machine_name(const std::string& device) {
+  return machine_text() + (device == "cpu" ? "" : ", " + device);
+}
+
+}  // namespace
 
 nlohmann::json run_json(const RunFacts& facts) {
   const Recipe& recipe = facts.recipe;
@@ -20,6 +28,7 @@ nlohmann::json run_json(const RunFacts& facts) {
       {"recipe_file", recipe.file},
       {"seed", recipe.federation.seed},
       {"threads", setup.transport->lanes()},
+      {"machine", machine_name(setup.factory->device())},
       {"versions", {{"sotto", SOTTO_VERSION}, {"trainer", setup.factory->version()}}},
       {"model",
        {{"name", recipe.model.file.empty() ? recipe.model.name : recipe.model.file},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "sotto/mechanism.h"
 
@@ -32,6 +33,12 @@ inline constexpr ParameterInfo kPrecision{
     .integer = true,
     .preset = 4.0,
     .meaning = "decimals of the grid: its step is 10^-precision"};
+
+/// What SRR-FL and LDP-FL count on when they call one weight's epsilon a client's.
+inline constexpr std::string_view kParameterShuffling =
+    "parameter shuffling: one weight's epsilon is a client's only if every weight travels through "
+    "an anonymous channel of its own and the weights of one client, which all depend on the same "
+    "data, are not composed";
 
 inline double get(const Parameters& parameters, std::string_view name) {
   return parameters.find(name)->second;

@@ -93,20 +93,16 @@ Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& paramet
 }  // namespace
 
 const Registration srr_registration = {
-    .info =
-        {.name = "srr",
-         .kind = MechanismKind::kValue,
-         .summary = "a grid value, likelier the nearer it is, in m steps",
-         .input = "a weight in [c - r, c + r], rounded to 10^-precision",
-         .output = "a grid value in [c - r, c + r]",
-         .guarantee = "epsilon-LDP for each weight",
-         .bias = "biased towards c; debias takes the linear part away",
-         .reference = "Varun, Feng, Wang, Sural, Hong 2024 (SRR-FL), eq. 3-8",
-         .published_client_claim =
-             "parameter shuffling: one weight's epsilon is a client's only if every weight travels "
-             "through an anonymous channel of its own and the weights of one client, which all "
-             "depend on the same data, are not composed",
-         .parameters = kParameters},
+    .info = {.name = "srr",
+             .kind = MechanismKind::kValue,
+             .summary = "a grid value, likelier the nearer it is, in m steps",
+             .input = "a weight in [c - r, c + r], rounded to 10^-precision",
+             .output = "a grid value in [c - r, c + r]",
+             .guarantee = "epsilon-LDP for each weight",
+             .bias = "biased towards c; debias takes the linear part away",
+             .reference = "Varun, Feng, Wang, Sural, Hong 2024 (SRR-FL), eq. 3-8",
+             .published_client_claim = kParameterShuffling,
+             .parameters = kParameters},
     .make = make};
 
 }  // namespace sotto

@@ -186,20 +186,16 @@ Result<std::unique_ptr<Mechanism>> make(Domain domain, const Parameters& paramet
 }  // namespace
 
 const Registration two_point_registration = {
-    .info =
-        {.name = "two-point",
-         .kind = MechanismKind::kValue,
-         .summary = "one of two values beyond the range, one bit a weight",
-         .input = "a weight in [c - r, c + r]",
-         .output = "c + rE or c - rE, E = (e^eps + 1) / (e^eps - 1)",
-         .guarantee = "epsilon-LDP for each weight",
-         .bias = "unbiased",
-         .reference = "Sun, Qian, Chen 2021 (LDP-FL), Algorithm 2",
-         .published_client_claim =
-             "parameter shuffling: one weight's epsilon is a client's only if every weight travels "
-             "through an anonymous channel of its own and the weights of one client, which all "
-             "depend on the same data, are not composed",
-         .parameters = kParameters},
+    .info = {.name = "two-point",
+             .kind = MechanismKind::kValue,
+             .summary = "one of two values beyond the range, one bit a weight",
+             .input = "a weight in [c - r, c + r]",
+             .output = "c + rE or c - rE, E = (e^eps + 1) / (e^eps - 1)",
+             .guarantee = "epsilon-LDP for each weight",
+             .bias = "unbiased",
+             .reference = "Sun, Qian, Chen 2021 (LDP-FL), Algorithm 2",
+             .published_client_claim = kParameterShuffling,
+             .parameters = kParameters},
     .make = make};
 
 }  // namespace sotto

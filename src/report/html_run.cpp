@@ -78,6 +78,7 @@ std::string setting_section(const RunRecord& run) {
   out += fact("recipe", run.recipe_file) + fact("started", run.started);
   out += fact("seed", std::to_string(run.seed)) + fact("threads", std::to_string(run.threads));
   out += fact("device", run.device);
+  if (!run.machine.empty()) out += fact("machine", run.machine);
   for (const auto& [name, version] : run.versions) out += fact(name, version);
   return out + "</dl></section>\n";
 }

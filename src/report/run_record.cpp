@@ -148,6 +148,9 @@ Result<RunRecord> read_record(const std::filesystem::path& file) {
   SOTTO_TRY(const Fields versions, run.object("versions"));
   flatten(versions.json(), "", record.versions);
   SOTTO_TRY(record.started, run.text("started"));
+  if (run.has("machine")) {
+    SOTTO_TRY(record.machine, run.text("machine"));
+  }
   SOTTO_CHECK(read_status(run, record));
   SOTTO_CHECK(read_model_and_data(run, record));
   const bool finished = record.status == "finished";

@@ -70,6 +70,7 @@ struct RunRecord {
   std::string model;
   std::uint64_t parameters = 0;
   std::string device;
+  std::string machine;  // empty in records of earlier versions
 
   std::string data;
   std::uint64_t train_samples = 0;

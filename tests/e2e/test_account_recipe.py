@@ -1,6 +1,7 @@
 """`sotto account RECIPE`: the plan of a recipe, without training and without data."""
 
 import json
+import math
 import os
 import time
 import unittest
@@ -44,6 +45,25 @@ class AccountRecipe(SottoTest):
         self.assertIn("after the shuffler", good)
         self.assertIn("does not work with the server", good)
         self.assertIn("promised nothing", self.ok("account", EMBEDDED))
+
+    def test_what_is_sent_has_its_noise_beside_it(self):
+        plan = self.json("account", MNIST, "--set", "privacy.mechanism=two-point",
+                         "--set", "privacy.epsilon=1", "--set", "privacy.radius=0.1", env=NO_DATA)
+        sent = plan["sent"]
+        self.assertEqual(sum(row["weights"] for row in sent), 20490)
+        self.assertEqual(sent[0]["tensor"], "0.weight")
+        spread = 0.1 * (math.e + 1) / (math.e - 1)  # at the centre, both answers are as likely
+        for row in sent:
+            self.assertEqual((row["rounds"], row["radius"]), (10, 0.1))
+            self.assertAlmostEqual(row["noise"], spread, delta=1e-4)
+            self.assertAlmostEqual(row["noise_of_mean"], spread / 10, delta=1e-5)
+        # LDP-Fed's budget leaves each layer its own noise: 2 / (alpha 10^rho) for a step.
+        layers = self.json("account", str(ROOT / "recipes" / "cldp-fmnist.toml"))["sent"]
+        noise = {row["tensor"]: row["noise"] for row in layers}
+        self.assertLess(noise["0.weight"], noise["4.weight"])
+        self.assertLess(noise["4.weight"], noise["9.weight"])
+        self.assertIn("noise of a weight", self.ok("account", EMBEDDED, *SRR))
+        self.assertEqual(self.json("account", MNIST)["sent"], [])
 
     def test_a_shuffler_lowers_the_epsilon_and_more_rounds_raise_it(self):
         def shuffled(*settings):

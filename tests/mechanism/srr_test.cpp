@@ -199,6 +199,21 @@ TEST(Srr, StepIntervalEndsWhereAGroupWouldBeEmpty) {
   }
 }
 
+TEST(Grr, WithoutDebiasingMeansShrinkByPMinusQ) {
+  const Parameters given{{"epsilon", 2.0}, {"precision", 2}};
+  Parameters raw = given;
+  raw["debias"] = 0;
+  const auto mechanism = made("grr", given, {0.0, 0.05});
+  const auto shrunk = made("grr", raw, {0.0, 0.05});
+  EXPECT_NE(mechanism->id(), shrunk->id());  // never added to one another
+  const double odds = std::exp(2.0);
+  const double slope = (odds - 1.0) / (odds + 10.0);  // 11 values
+  const std::vector<float> weight{0.04F};
+  EXPECT_NEAR(mechanism->moments(weight, 0).mean, 0.04, 1e-8);
+  EXPECT_NEAR(shrunk->moments(weight, 0).mean, 0.04 * slope, 1e-8);
+  expect_exact(*shrunk, grid_inputs(*shrunk), 2.0);
+}
+
 TEST(Grr, HasItsProbabilitiesIsUnbiasedAndHasItsVariance) {
   for (const double epsilon : {0.01, 1.0, 5.0, 8.0, 20.0}) {
     for (const Range range : {Range{0.0, 0.5}, Range{-1.25, 0.2}, Range{7.0, 0.01}}) {
