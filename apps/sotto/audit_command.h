@@ -19,6 +19,7 @@ struct AuditOptions {
   double confidence = 0.95;
   std::uint64_t seed = 1;
   unsigned threads = 0;  // 0: all cores
+  bool all_trials = false;
   bool json = false;
 
   // of --program

@@ -27,6 +27,7 @@ AuditPlan AuditOptions::plan() const {
   plan.trials = trials;
   plan.confidence = confidence;
   plan.claim = claim;
+  plan.stop_early = !all_trials;
   plan.seed = seed;
   plan.threads = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
   return plan;

@@ -43,6 +43,7 @@ void add_audit(CLI::App& app, Action& action) {
       ->type_name("N");
   sub->add_option("--threads", options->threads, "does not change the result; default all cores")
       ->type_name("N");
+  sub->add_flag("--all-trials", options->all_trials, "go on when the claim is refuted already");
   sub->add_flag("--json", options->json, "print JSON; null stands for infinite");
   add_parameter_options(*sub, options->mechanism);
   add_size_options(*sub, options->mechanism);

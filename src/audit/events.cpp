@@ -80,10 +80,7 @@ class Learner {
     const EventRates other{rates.zeros, rates.ones, rates.zeros - hits_zero, rates.ones - hits_one};
     event.feature = feature_;
     const bool turn = promise_(other, 0.0) > promise_(rates, 0.0);
-    if (turn) {
-      event.complement = !event.complement;
-      event.text = "not: " + event.text;
-    }
+    event.complement = event.complement != turn;
     const EventRates& taken = turn ? other : rates;
     found_.push_back({std::move(event),
                       promise_(taken, kDoubt),
@@ -99,7 +96,6 @@ class Learner {
     for (const double threshold : tried) {
       Event event;
       event.threshold = threshold;
-      event.text = features_[feature_].name + " is above " + short_number(threshold);
       propose(std::move(event), above(values_.judging[0], threshold),
               above(values_.judging[1], threshold));
     }
@@ -151,8 +147,6 @@ class Learner {
       event.marked[order[k]] = 1;
       hits[0] += judged_zero[order[k]];
       hits[1] += judged_one[order[k]];
-      event.text = features_[feature_].name + " is in " + std::to_string(k + 1) + " of " +
-                   std::to_string(order.size()) + " intervals";
       propose(event, hits[0], hits[1]);
     }
   }
@@ -254,7 +248,7 @@ class Learner {
       hits[1] -= atom.judged[1];
     }
     Event event;
-    event.text = std::string("the output is none of the ") + std::to_string(set.size()) +
+    event.text = "the output is one of the " + std::to_string(set.size()) +
                  " values seen with the " + (one == 1 ? "second" : "first") + " input";
     event.values = set_of(std::move(set));
     event.complement = true;
@@ -277,7 +271,7 @@ class Learner {
       const bool known = std::any_of(to.begin(), to.end(), [&](const Candidate& other) {
         return other.hits[0] == from[i].hits[0] && other.hits[1] == from[i].hits[1];
       });
-      if (known) continue;
+      if (known || (from[i].lucky <= 0.0 && !to.empty())) continue;
       to.push_back(from[i]);
       ++taken;
     }
@@ -286,6 +280,19 @@ class Learner {
   void keep_best() {
     take(found_, best_, surer, kMostOfFeature);
     take(found_, best_, luckier, kMostOfFeature);
+  }
+
+  /// Late, as most events are not chosen. Sets of exact values have said what they are.
+  void describe(Event& event) const {
+    const std::string& name = features_[event.feature].name;
+    if (!event.edges.empty()) {
+      event.text = name + " is in " +
+                   std::to_string(std::count(event.marked.begin(), event.marked.end(), 1)) +
+                   " of " + std::to_string(event.marked.size()) + " intervals";
+    } else if (!event.values) {
+      event.text = name + " is above " + short_number(event.threshold);
+    }
+    if (event.complement) event.text = "not: " + event.text;
   }
 
   std::vector<Event> chosen() {
@@ -297,6 +304,7 @@ class Learner {
     for (Candidate& candidate : all) {
       Event& event = candidate.event;
       const bool first = events.empty();
+      describe(event);
       event.share = others == 0.0 ? 1.0 : first ? kFirstShare : (1.0 - kFirstShare) / others;
       events.push_back(std::move(event));
     }

@@ -88,14 +88,16 @@ Result<InputPair> value_pair(const Mechanism& mechanism, const WorstCase& worst)
 }
 
 Result<InputPair> unbounded_pair(const Mechanism& mechanism) {
-  const WorstCase worst = mechanism.worst_case();
   if (const auto* bits = dynamic_cast<const BitMechanism*>(&mechanism)) {
+    const WorstCase worst = mechanism.worst_case();
     InputPair pair;
     SOTTO_TRY(pair.zero, bit_input(*bits, worst.other_input));
     SOTTO_TRY(pair.one, bit_input(*bits, worst.input));
     return pair;
   }
-  if (mechanism.domain().shape != Shape::kBall) return value_pair(mechanism, worst);
+  if (const auto* values = dynamic_cast<const ValueMechanism*>(&mechanism)) {
+    return value_pair(mechanism, values->channel_of(0).worst_case());
+  }
   InputPair pair;
   pair.one.assign(mechanism.domain().layout->size(), 0.0F);
   pair.zero = pair.one;
@@ -106,8 +108,13 @@ Result<InputPair> unbounded_pair(const Mechanism& mechanism) {
 
 // --- scores
 
-/// ln(a / b) from logarithms; an output that neither input has cannot be drawn.
-double log_ratio(double one, double zero) { return one == zero ? 0.0 : one - zero; }
+/// ln(a / b) from logarithms; an output that neither input has cannot be drawn. What rounding adds
+/// is taken off, so that equal ratios are equal scores.
+double log_ratio(double one, double zero) {
+  if (one == zero) return 0.0;
+  const double ratio = one - zero;
+  return std::isfinite(ratio) ? std::nearbyint(ratio * 0x1p36) * 0x1p-36 : ratio;
+}
 
 /// Every weight of a report is a trial.
 class WeightScores final : public ScoreSource {
@@ -118,6 +125,8 @@ class WeightScores final : public ScoreSource {
         zero_(pair.zero.front()),
         one_(pair.one.front()),
         inputs_{bounded(mechanism, std::move(pair.zero)), bounded(mechanism, std::move(pair.one))} {
+    // Other tensors may have other ranges, and channels: their weights are no trials.
+    while (trials_ < mechanism.outputs() && &mechanism.channel_of(trials_) == &channel_) ++trials_;
     const std::vector<Symbol> alphabet = mechanism.alphabet(0);
     if (alphabet.empty() || alphabet.size() > kMostTabled) return;
     const auto span = static_cast<std::uint64_t>(alphabet.back() - alphabet.front());
@@ -130,7 +139,7 @@ class WeightScores final : public ScoreSource {
   }
 
   void draw(bool input, BitSource& bits, std::span<double> scores) const override {
-    std::vector<Symbol> symbols(mechanism_.outputs());
+    std::vector<Symbol> symbols(trials_);
     for (std::size_t done = 0; done < scores.size();) {
       const Report report = mechanism_.perturb(inputs_[input ? 1 : 0], bits);
       report.symbols().read(0, symbols);
@@ -153,6 +162,7 @@ class WeightScores final : public ScoreSource {
   float zero_;
   float one_;
   Bounded inputs_[2];
+  std::size_t trials_ = 1;  // of one report
   Symbol first_ = 0;
   std::vector<double> table_;
 };
@@ -201,6 +211,24 @@ Result<AuditFinding> audit_mechanism(const Mechanism& mechanism, AuditPlan plan)
   plan.delta = guarantee.delta;
   SOTTO_TRY(InputPair pair, worst_pair(mechanism));
   return audit_scores(*likelihood_scores(mechanism, std::move(pair)), plan);
+}
+
+Result<void> audit_exposure(Exposure& exposure, const AuditPlan& plan) {
+  const auto mechanisms = exposure.mechanisms();
+  const bool pure = std::all_of(mechanisms.begin(), mechanisms.end(),
+                                [](const auto& one) { return one->guarantee().delta == 0.0; });
+  if (exposure.shuffle != ShuffleMode::kNone || mechanisms.empty() || !pure) return {};
+  AuditPlan each = plan;
+  // The largest of several bounds: each has a part of the error.
+  each.confidence = 1.0 - (1.0 - plan.confidence) / static_cast<double>(mechanisms.size());
+  double most = 0.0;
+  for (const auto& mechanism : mechanisms) {
+    SOTTO_TRY(const AuditFinding finding, audit_mechanism(*mechanism, each));
+    most = std::max(most, finding.epsilon_lower);
+  }
+  exposure.audited_epsilon = most;
+  exposure.audit_confidence = plan.confidence;
+  return {};
 }
 
 }  // namespace sotto

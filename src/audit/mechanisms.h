@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "audit/scores.h"
-#include "sotto/mechanism.h"
+#include "sotto/claims.h"
 
 namespace sotto {
 
@@ -20,8 +20,9 @@ struct InputPair {
   std::vector<float> one;
 };
 
-/// The worst pair. Input 1 is the likelier one at the worst output. For a vector mechanism: +x and
-/// -x, x of the full norm along the first coordinate (no law depends on the direction).
+/// The worst pair, of the first tensor where weights of several differ in their ranges. Input 1 is
+/// the likelier one at the worst output. For a vector mechanism: +x and -x, x of the full norm
+/// along the first coordinate (no law depends on the direction).
 Result<InputPair> worst_pair(const Mechanism& mechanism);
 
 /// Scores by ln P(report | one) / P(report | zero). The mechanism must outlive it.
@@ -30,8 +31,13 @@ std::unique_ptr<ScoreSource> likelihood_scores(const Mechanism& mechanism, Input
 /// Weights of a value mechanism that is made for an audit: trials of one report.
 inline constexpr std::size_t kAuditWeights = 4096;
 
-/// What the mechanism claims for one unit is the plan's claim and delta unless the plan has a
-/// claim.
+/// Against the mechanism's own claim for one unit where the plan has none, at its delta.
 Result<AuditFinding> audit_mechanism(const Mechanism& mechanism, AuditPlan plan);
+
+/// For the table of claims: audits every mechanism of the exposure and notes the largest bound. It
+/// holds for the whole training of a client whose reports the server sees one by one, as all of
+/// them tell no less than one does; behind a shuffler nothing is noted, nor where a report may fail
+/// with some delta.
+Result<void> audit_exposure(Exposure& exposure, const AuditPlan& plan);
 
 }  // namespace sotto

@@ -52,8 +52,7 @@ class RandomizerAudit {
     SOTTO_CHECK(learn());
     const std::uint64_t tested = (plan_.trials - finding_.learned) / 2;
     std::uint64_t done = 0;
-    for (const Look& look :
-         looks_of(tested, plan_.confidence, plan_.claim.has_value(), kFirstLook)) {
+    for (const Look& look : looks_of(tested, plan_.confidence, plan_.may_stop(), kFirstLook)) {
       SOTTO_CHECK(test(2 * (look.trials - done)));
       done = look.trials;
       bound(look.error);

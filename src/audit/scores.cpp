@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <mutex>
 #include <string>
 
@@ -33,8 +34,7 @@ class ScoreAudit {
     const auto start = std::chrono::steady_clock::now();
     SOTTO_TRY(finding_.threshold, learn());
     const std::uint64_t tested = half_ - learned_;
-    const std::vector<Look> looks =
-        looks_of(tested, plan_.confidence, plan_.claim.has_value(), kBlock);
+    const std::vector<Look> looks = looks_of(tested, plan_.confidence, plan_.may_stop(), kBlock);
     std::uint64_t done = 0;
     for (const Look& look : looks) {
       SOTTO_CHECK(count(done, look.trials));
@@ -123,6 +123,8 @@ class ScoreAudit {
 };
 
 }  // namespace
+
+bool AuditPlan::may_stop() const { return stop_early && claim && std::isfinite(*claim); }
 
 Result<void> AuditPlan::check() const {
   if (trials < kLeast || trials % 2 != 0) {

@@ -30,12 +30,15 @@ struct AuditPlan {
   std::uint64_t trials = 1'000'000;  // in all, half of them with either input
   double confidence = 0.95;
   double delta = 0.0;
-  std::optional<double> claim;      // stops early once it is refuted
+  std::optional<double> claim;
+  bool stop_early = true;           // once the claim is refuted
   std::optional<double> threshold;  // of the guess "1"; learned where it is not given
   std::uint64_t seed = 1;
   unsigned threads = 1;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 
+  /// Whether there is a claim that trials can refute, and not all of them are wanted.
+  bool may_stop() const;
   /// Even, at least kLeast; a confidence in (0.75, 1), a delta in [0, 1).
   Result<void> check() const;
   static constexpr std::uint64_t kLeast = 100;
