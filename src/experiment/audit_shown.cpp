@@ -80,7 +80,7 @@ std::string table(const std::vector<AuditRow>& rows) {
         "<td><span class=\"chip {}\">{}</span></td><td class=\"n\">{}</td></tr>\n",
         escape(label), number_up(row.finding.exact), words(row.paper),
         number(row.finding.mean.raw, 3), number(row.finding.mean.raw_deviation, 2),
-        row.finding.all.best, likelihood.all.best, percent(row.finding.all.accuracy),
+        down(row.finding.all.best), down(likelihood.all.best), percent(row.finding.all.accuracy),
         good ? "good" : "bad", name_of(row.finding.verdict), duration(row.seconds));
   }
   return out + "</tbody></table></div></section>\n";
