@@ -7,6 +7,7 @@
 #include <string>
 
 #include "audit/scores.h"
+#include "audit_gradients.h"
 #include "mechanism_options.h"
 
 namespace sotto::cli {
@@ -28,10 +29,14 @@ struct AuditOptions {
   double timeout_seconds = 60.0;
   std::uint64_t batch = 100'000;
 
+  /// Of --shuffled and --adversary, each with names and a preset of its own; empty: the preset.
+  std::string distinguisher;
+
   // of --shuffled
   bool shuffled = false;
   std::uint64_t clients = 0;
-  std::string distinguisher = "both";
+
+  GradientOptions gradients;  // of --adversary
 
   /// The part of a plan that options give.
   AuditPlan plan() const;

@@ -66,14 +66,14 @@ Result<Batches> prepare(const AuditOptions& options) {
 /// Which statistics to try. Two of them share the error; for binary reports they order batches
 /// alike, and one is enough.
 Result<std::vector<BatchStatistic>> statistics_of(const AuditOptions& options, const PairLaw& law) {
-  const std::vector<std::string> names = {"frequency", "likelihood-ratio", "both"};
-  if (std::find(names.begin(), names.end(), options.distinguisher) == names.end()) {
-    return fail(ErrorKind::kUsage, "--distinguisher " + options.distinguisher + ": unknown" +
-                                       did_you_mean(options.distinguisher, names) +
-                                       "; valid: " + join(names));
+  const std::vector<std::string> names = {"frequency", "likelihood", "both"};
+  const std::string asked = options.distinguisher.empty() ? "both" : options.distinguisher;
+  if (std::find(names.begin(), names.end(), asked) == names.end()) {
+    return fail(ErrorKind::kUsage, "--distinguisher " + asked + ": unknown" +
+                                       did_you_mean(asked, names) + "; valid: " + join(names));
   }
-  if (options.distinguisher == "frequency") return std::vector{BatchStatistic::kFrequency};
-  if (options.distinguisher == "likelihood-ratio") {
+  if (asked == "frequency") return std::vector{BatchStatistic::kFrequency};
+  if (asked == "likelihood") {
     return std::vector{BatchStatistic::kLikelihoodRatio};
   }
   if (law.classes.size() == 2) return std::vector{BatchStatistic::kFrequency};
@@ -195,12 +195,6 @@ void add_shuffled_options(CLI::App& command, AuditOptions& options) {
   command.add_option("--clients", options.clients, "in a batch")
       ->default_val(1000)
       ->type_name("N")
-      ->group(group);
-  command
-      .add_option("--distinguisher", options.distinguisher,
-                  "frequency (the seed's), likelihood-ratio, or both at half the error each")
-      ->capture_default_str()
-      ->type_name("NAME")
       ->group(group);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/nearest.h"
 #include "base/simd.h"
+#include "bench_audit.h"
 #include "bench_mechanisms.h"
 #ifdef SOTTO_WITH_TRAIN
 #include "bench_train.h"
@@ -232,6 +233,7 @@ void add_bench(CLI::App& app, Action& action) {
       app.add_subcommand("bench", "Measure speed against a baseline in the same run");
   sub->require_subcommand(1);
   add_bench_mechanisms(*sub, action);
+  add_bench_audit(*sub, action);
 #ifdef SOTTO_WITH_TRAIN
   add_bench_train(*sub, action);
 #endif

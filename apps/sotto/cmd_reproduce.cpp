@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "data/known.h"
+#include "reproduce_audit.h"
 #include "reproduction.h"
 #include "terminal.h"
 
@@ -19,8 +20,10 @@ struct Arguments {
   bool markdown = false;
 };
 
-/// "here", or the set that is missing.
+/// "here", or the set that is missing; "none" where there is no need of any.
 std::string data_state(const Experiment& experiment, const std::filesystem::path& folder) {
+  if (experiment.measure == "audit") return audit_data_state(experiment, folder);
+  if (!experiment.measure.empty()) return "none";
   for (const ExperimentRow& row : experiment.rows) {
     const std::string name = row.recipe.empty() ? experiment.recipe : row.recipe;
     const auto text = carried_recipe(name);
@@ -43,8 +46,7 @@ int list(const std::vector<Experiment>& all, const Arguments& arguments) {
   Table table({"name", "paper", "where", "data", "what"});
   nlohmann::ordered_json entries = nlohmann::ordered_json::array();
   for (const Experiment& experiment : all) {
-    const std::string data =
-        experiment.measure.empty() ? data_state(experiment, arguments.options.data) : "none";
+    const std::string data = data_state(experiment, arguments.options.data);
     table.add({experiment.name, experiment.family,
                experiment.where.empty() ? "-" : experiment.where, data, experiment.summary});
     entries.push_back({{"name", experiment.name},
@@ -71,7 +73,9 @@ void print(const Arguments& arguments, const Reproduced& done) {
   }
   fmt::print("\n{}\nfiles in {}: results.json, results.csv, figure.svg{}\n\n", done.table,
              done.json["out"].get<std::string>(),
-             done.json["format"] == "sotto.study.v1" ? ", curves.svg, report.html" : "");
+             done.json["format"] == "sotto.study.v1"         ? ", curves.svg, report.html"
+             : done.json["format"] == "sotto.audit-study.v1" ? ", report.html"
+                                                             : "");
 }
 
 Result<int> run(const Arguments& arguments) {
@@ -156,6 +160,9 @@ void add_reproduce(CLI::App& app, Action& action) {
   sub->add_option("--threads", arguments->options.threads, "cores to use in all; default all")
       ->type_name("N")
       ->check(CLI::Range(1U, 4096U));
+  sub->add_option("--only", arguments->options.only,
+                  "of an experiment that audits: rows whose label has this in it")
+      ->type_name("TEXT");
   sub->add_flag("--markdown", arguments->markdown, "print the table for docs/results.md");
   sub->add_flag("--json", arguments->json, "print the results as JSON");
   sub->footer(

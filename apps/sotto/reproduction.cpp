@@ -11,6 +11,7 @@
 #include "experiment/measure.h"
 #include "report/markup.h"
 #include "reproduce_attack.h"
+#include "reproduce_audit.h"
 #include "reproduce_measured.h"
 #include "study_shown.h"
 #include "terminal.h"
@@ -169,6 +170,10 @@ std::filesystem::path folder_of(const Experiment& experiment, const ReproduceOpt
 }
 
 Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOptions& options) {
+  if (experiment.measure == "audit") return reproduce_audit(experiment, options);
+  if (!options.only.empty()) {
+    return fail(ErrorKind::kUsage, "reproduce: --only is for experiments that audit");
+  }
   if (experiment.measure == "shuffled") return reproduce_shuffled(experiment, options);
   if (experiment.measure == "refutations") return reproduce_refutations(experiment, options);
   if (experiment.measure == "weight-inference") return reproduce_attack(experiment, options);

@@ -108,6 +108,10 @@ class Mechanism {
   /// ln P(report | x), from the integers that the sampler compares with; -infinity for what cannot
   /// be drawn. For vector mechanisms: up to a term that does not depend on x.
   virtual double log_prob(std::span<const Symbol> report, std::span<const float> x) const = 0;
+  /// The same, up to a term that does not depend on x, from the sum of symbol_i x_i and |x| alone;
+  /// nothing from a mechanism whose law depends on more. An audit need not look at a report again
+  /// for every input that it may have come from.
+  virtual std::optional<double> log_prob_along(double product, double norm) const;
   /// Of the decoded output `output`.
   virtual Moments moments(std::span<const float> x, std::size_t output) const = 0;
   /// Whether the probabilities of output `output` sum to one in integers, counted anew.

@@ -215,7 +215,7 @@ Guesses guesses_at(const Histograms& found, std::size_t threshold, std::size_t h
 }  // namespace
 
 std::string_view name_of(BatchStatistic statistic) {
-  return statistic == BatchStatistic::kFrequency ? "frequency" : "likelihood-ratio";
+  return statistic == BatchStatistic::kFrequency ? "frequency" : "likelihood";
 }
 
 Result<void> check_game(const ShuffledGame& game) {

@@ -25,7 +25,7 @@
 namespace sotto {
 
 enum class BatchStatistic { kFrequency, kLikelihoodRatio };
-/// "frequency", "likelihood-ratio".
+/// "frequency", "likelihood".
 std::string_view name_of(BatchStatistic statistic);
 
 struct ShuffledGame {

@@ -1,4 +1,4 @@
-// Kahan sums in vectors: see sums.h. The scalar path is the same template with one lane.
+// Sums in vectors: see sums.h. The scalar path is the same template with one lane.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "base/sums.cpp"
 #include "base/simd_targets.h"
@@ -58,6 +58,52 @@ HWY_INLINE void sum_products(D d, const A* a, const B* b, std::size_t count, Lan
   }
 }
 
+template <class D, class A, class B>
+HWY_INLINE void sum_quickly(D d, const A* a, const B* b, std::size_t count, LaneSums& out) {
+  constexpr std::size_t kLanes = hn::MaxLanes(D());
+  constexpr std::size_t kVectors = kSumLanes / kLanes;
+  hn::Vec<D> sum[kVectors];
+  for (std::size_t v = 0; v < kVectors; ++v) sum[v] = hn::Zero(d);
+  for (std::size_t i = 0; i < count; i += kSumLanes) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const std::size_t at = i + v * kLanes;
+      sum[v] = hn::Add(sum[v], hn::Mul(load_double(d, a + at), load_double(d, b + at)));
+    }
+  }
+  for (std::size_t v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, out.sum + v * kLanes);
+}
+
+std::int64_t sum_integers_one(const std::int16_t* a, const std::int16_t* b, std::size_t count) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += std::int64_t{a[i]} * b[i];
+  return sum;
+}
+#if HWY_TARGET == HWY_SCALAR
+std::int64_t sum_integers(const std::int16_t* a, const std::int16_t* b, std::size_t count) {
+  return sum_integers_one(a, b, count);
+}
+#else
+/// Two products together stay below 2^31, so pairs are added in 32 bits and the pairs in 64.
+std::int64_t sum_integers(const std::int16_t* a, const std::int16_t* b, std::size_t count) {
+  const hn::CappedTag<std::int16_t, kSumLanes> narrow;
+  const hn::RepartitionToWide<decltype(narrow)> middle;
+  const hn::RepartitionToWide<decltype(middle)> wide;
+  auto sum = hn::Zero(wide);
+  const auto add = [&](auto pairs) HWY_ATTR {
+    sum = hn::Add(sum, hn::PromoteTo(wide, hn::LowerHalf(pairs)));
+    sum = hn::Add(sum, hn::PromoteTo(wide, hn::UpperHalf(hn::Half<decltype(middle)>(), pairs)));
+  };
+  for (std::size_t i = 0; i < count; i += hn::Lanes(narrow)) {
+    auto second = hn::Zero(middle);
+    const auto first = hn::ReorderWidenMulAccumulate(
+        middle, hn::LoadU(narrow, a + i), hn::LoadU(narrow, b + i), hn::Zero(middle), second);
+    add(first);
+    add(second);
+  }
+  return hn::GetLane(hn::SumOfLanes(wide, sum));
+}
+#endif
+
 using Wide = hn::CappedTag<double, 8>;
 using One = hn::CappedTag<double, 1>;
 
@@ -71,9 +117,18 @@ using One = hn::CappedTag<double, 1>;
 SOTTO_SUM(sum_ff, float, float)
 SOTTO_SUM(sum_dd, double, double)
 SOTTO_SUM(sum_df, double, float)
-SOTTO_SUM(sum_ss, std::int16_t, std::int16_t)
 SOTTO_SUM(sum_sf, std::int16_t, float)
 #undef SOTTO_SUM
+#define SOTTO_QUICK(name, A, B)                                               \
+  void name(const A* a, const B* b, std::size_t count, LaneSums& out) {       \
+    sum_quickly(Wide(), a, b, count, out);                                    \
+  }                                                                           \
+  void name##_one(const A* a, const B* b, std::size_t count, LaneSums& out) { \
+    sum_quickly(One(), a, b, count, out);                                     \
+  }
+SOTTO_QUICK(quick_ff, float, float)
+SOTTO_QUICK(quick_sf, std::int16_t, float)
+#undef SOTTO_QUICK
 
 }  // namespace sotto::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -91,6 +146,14 @@ WideSum added(const LaneSums& lanes) {
   return total;
 }
 
+/// By halves: one chain of 32 sums would take longer than a whole block.
+WideSum halved(LaneSums& lanes) {
+  for (std::size_t half = kSumLanes / 2; half > 0; half /= 2) {
+    for (std::size_t lane = 0; lane < half; ++lane) lanes.sum[lane] += lanes.sum[lane + half];
+  }
+  return {lanes.sum[0], 0.0};
+}
+
 }  // namespace
 
 void WideSum::add(double value) {
@@ -102,17 +165,24 @@ void WideSum::add(double value) {
   low = rest - (high - sum);
 }
 
-#define SOTTO_DOT(name, A, B)                              \
-  WideSum dot(const A* a, const B* b, std::size_t count) { \
-    LaneSums lanes;                                        \
-    SOTTO_SIMD_OR_ONE(name)(a, b, count, lanes);           \
-    return added(lanes);                                   \
+WideSum dot(const std::int16_t* a, const std::int16_t* b, std::size_t count) {
+  const std::int64_t sum = SOTTO_SIMD_OR_ONE(sum_integers)(a, b, count);
+  const auto high = static_cast<double>(sum);
+  return {high, static_cast<double>(sum - static_cast<std::int64_t>(high))};
+}
+
+#define SOTTO_DOT(function, name, together, A, B)               \
+  WideSum function(const A* a, const B* b, std::size_t count) { \
+    LaneSums lanes;                                             \
+    SOTTO_SIMD_OR_ONE(name)(a, b, count, lanes);                \
+    return together(lanes);                                     \
   }
-SOTTO_DOT(sum_ff, float, float)
-SOTTO_DOT(sum_dd, double, double)
-SOTTO_DOT(sum_df, double, float)
-SOTTO_DOT(sum_ss, std::int16_t, std::int16_t)
-SOTTO_DOT(sum_sf, std::int16_t, float)
+SOTTO_DOT(dot, sum_ff, added, float, float)
+SOTTO_DOT(dot, sum_dd, added, double, double)
+SOTTO_DOT(dot, sum_df, added, double, float)
+SOTTO_DOT(dot, sum_sf, added, std::int16_t, float)
+SOTTO_DOT(quick_dot, quick_ff, halved, float, float)
+SOTTO_DOT(quick_dot, quick_sf, halved, std::int16_t, float)
 #undef SOTTO_DOT
 
 }  // namespace sotto

@@ -4,6 +4,8 @@
 // turns on every instruction set, each with Kahan's compensation (error at most 2^-51 of the sum
 // of magnitudes), and the lanes are added one after the other in double-double. Every step is odd:
 // with all signs of one factor turned, the sum changes its sign and not a bit of its magnitude.
+// Integers are summed as integers. Where a sign or a length is all that is wanted, quick_dot leaves
+// the compensation out: in the same order, four times as fast.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +35,13 @@ struct WideSum {
 WideSum dot(const float* a, const float* b, std::size_t count);
 WideSum dot(const double* a, const double* b, std::size_t count);
 WideSum dot(const double* a, const float* b, std::size_t count);
+/// Exact; no element may be -32768.
 WideSum dot(const std::int16_t* a, const std::int16_t* b, std::size_t count);
 WideSum dot(const std::int16_t* a, const float* b, std::size_t count);
+
+/// The same without compensation: the error is at most (count / 32 + 5) 2^-53 of the sum of
+/// magnitudes.
+WideSum quick_dot(const float* a, const float* b, std::size_t count);
+WideSum quick_dot(const std::int16_t* a, const float* b, std::size_t count);
 
 }  // namespace sotto

@@ -166,7 +166,7 @@ Result<Experiment> read_experiment(const toml::table& table, const std::string& 
       {"quick_seeds", into(experiment.quick_seeds)},
       {"statistic", one_of(experiment.statistic, {"final", "best"})},
       {"measure", one_of(experiment.measure,
-                         {"perturbation", "refutations", "shuffled", "weight-inference"})},
+                         {"audit", "perturbation", "refutations", "shuffled", "weight-inference"})},
       {"figure", one_of(experiment.figure, {"bars", "varied", "rounds", "privacy", "cost"})},
       {"row", [&](const toml::node& node) { return (rows = node.as_array()) != nullptr; }}};
   SOTTO_CHECK(read_keys(table, place, keys));

@@ -33,7 +33,8 @@ struct Experiment {
   std::string recipe;
   std::string statistic = "final";
   std::string figure = "bars";  // "bars", "varied", "rounds", "privacy", "cost"
-  /// "perturbation", "refutations", "shuffled", "weight-inference": no runs.
+  /// "audit", "perturbation", "refutations", "shuffled", "weight-inference": no runs, a
+  /// measurement.
   std::string measure;
   std::string note;
   std::vector<std::string> set;

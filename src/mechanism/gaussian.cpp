@@ -92,6 +92,11 @@ class Gaussian final : public VectorMechanism {
     return -square / (2.0 * sigma_ * sigma_);
   }
 
+  /// -|y - x|^2 / 2 sigma^2 without -|y|^2 / 2 sigma^2.
+  std::optional<double> log_prob_along(double product, double norm) const override {
+    return (step() * product - norm * norm / 2.0) / (sigma_ * sigma_);
+  }
+
   Moments moments(std::span<const float> x, std::size_t output) const override {
     return {static_cast<double>(x[output]), 0.0, sigma_ * sigma_ + step() * step() / 12.0};
   }

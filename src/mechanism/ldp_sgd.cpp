@@ -76,6 +76,14 @@ class LdpSgd final : public VectorMechanism {
     return exact::log_ratio(chances, whole() * whole());
   }
 
+  std::optional<double> log_prob_along(double product, double norm) const override {
+    if (product == 0.0) return std::log(0.5);
+    const double plus = std::ldexp(static_cast<double>(last_plus(norm)) + 1.0, -64);
+    const double likely = product > 0.0 ? plus : 1.0 - plus;
+    const double wrong = std::ldexp(static_cast<double>(low_), -64);
+    return std::log(likely * (1.0 - wrong) + (1.0 - likely) * wrong);
+  }
+
   Moments moments(std::span<const float> x, std::size_t output) const override {
     const auto d = static_cast<double>(dimension());
     const auto mean = static_cast<double>(x[output]);
@@ -123,7 +131,7 @@ class LdpSgd final : public VectorMechanism {
       std::fill(to + count, to + all, std::int16_t{0});
       const float* const x = input_of(input, block, lane);
       squares[block] = dot(to, to, all);
-      input_squares[block] = dot(x, x, all);
+      input_squares[block] = quick_dot(x, x, all);
       keep(to, symbols, block);
     });
 
@@ -139,7 +147,7 @@ class LdpSgd final : public VectorMechanism {
         std::fill(at + count, at + all, std::int16_t{0});
       }
       rescale(at, all, factor);
-      products[block] = dot(at, input_of(input, block, lane), all);
+      products[block] = quick_dot(at, input_of(input, block, lane), all);
       keep(at, symbols, block);
     });
 

@@ -104,6 +104,8 @@ Background Mechanism::background(std::size_t, std::size_t) const {
   return background;
 }
 
+std::optional<double> Mechanism::log_prob_along(double, double) const { return std::nullopt; }
+
 Report Mechanism::perturb(const Bounded& input, BitSource& bits, unsigned threads) const {
   if (input.domain_ != domain().fingerprint()) {
     throw std::invalid_argument("perturb() needs values that were bounded for this mechanism");

@@ -168,15 +168,12 @@ class PrivUnit final : public VectorMechanism {
   /// in one dimension, where each of two directions has half of that law, ln of the probability.
   double log_prob(std::span<const Symbol> report, std::span<const float> x) const override {
     const double length = norm_of(x);
-    const double reach = kPerUnit * std::sqrt(static_cast<double>(dimension()));
-    const double t = length > 0.0 ? symbols_dot(report, x) / (length * reach)
-                                  : static_cast<double>(report[0]) / reach;
-    const double inside = share(cap_.p) / q_share_;
-    const double outside = share(Integer(whole() - cap_.p)) / rest_share_;
-    const auto density = [&](double along) { return in_cap(along) ? inside : outside; };
-    const double plus = std::ldexp(static_cast<double>(last_plus(length)) + 1.0, -64);
-    const double base = dimension() == 1 ? 0.5 : 1.0;
-    return std::log(base * (plus * density(t) + (1.0 - plus) * density(-t)));
+    return length > 0.0 ? log_density(symbols_dot(report, x) / (length * reach()), length)
+                        : log_density(static_cast<double>(report[0]) / reach(), 0.0);
+  }
+  std::optional<double> log_prob_along(double product, double norm) const override {
+    if (!(norm > 0.0)) return std::nullopt;  // a zero vector takes the first axis
+    return log_density(product / (norm * reach()), norm);
   }
 
   Moments moments(std::span<const float> x, std::size_t output) const override {
@@ -215,6 +212,16 @@ class PrivUnit final : public VectorMechanism {
  private:
   double exact_epsilon() const {
     return exact::log_ratio_up(cap_.p * (whole() - cap_.q), cap_.q * (whole() - cap_.p));
+  }
+  double reach() const { return kPerUnit * std::sqrt(static_cast<double>(dimension())); }
+  /// At the direction whose share along x is t.
+  double log_density(double t, double length) const {
+    const double inside = share(cap_.p) / q_share_;
+    const double outside = share(Integer(whole() - cap_.p)) / rest_share_;
+    const auto density = [&](double along) { return in_cap(along) ? inside : outside; };
+    const double plus = std::ldexp(static_cast<double>(last_plus(length)) + 1.0, -64);
+    const double base = dimension() == 1 ? 0.5 : 1.0;
+    return std::log(base * (plus * density(t) + (1.0 - plus) * density(-t)));
   }
   bool in_cap(double along) const { return dimension() == 1 ? along > 0.0 : along >= cap_.sine; }
 

@@ -100,7 +100,7 @@ double VectorMechanism::norm_of(std::span<const float> x) const {
   for (std::size_t first = 0; first < x.size(); first += kBlock) {
     const auto part = x.subspan(first, std::min(kBlock, x.size() - first));
     std::fill(std::copy(part.begin(), part.end(), piece.begin()), piece.end(), 0.0F);
-    square.add(dot(piece.data(), piece.data(), padded(part.size())));
+    square.add(quick_dot(piece.data(), piece.data(), padded(part.size())));
   }
   return std::sqrt(square.value());
 }
@@ -124,7 +124,7 @@ double VectorMechanism::symbols_dot(std::span<const Symbol> symbols,
       piece[i] = x[first + i];
       narrow[i] = static_cast<std::int16_t>(symbols[first + i]);
     }
-    sum.add(dot(narrow.data(), piece.data(), padded(count)));
+    sum.add(quick_dot(narrow.data(), piece.data(), padded(count)));
   }
   return sum.value();
 }

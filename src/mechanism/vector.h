@@ -97,11 +97,12 @@ class VectorMechanism : public Mechanism {
   /// What follows the word of coin `which`.
   static MoreBits after_coin(Lanes& all, std::size_t which);
   static WideSum total(std::span<const WideSum> sums);
+  /// As the sampler of ldp-sgd adds it; so is the next one's sum.
   double norm_of(std::span<const float> x) const;
   /// The last word that the projection counts as plus: P(+) = (last + 1) / 2^64, which is 1/2 for
   /// |x| = 0 and 1 for |x| = L.
   std::uint64_t last_plus(double norm_of_x) const;
-  /// The sum of symbol_i x_i for symbols of at most 16 bits, as the samplers add it.
+  /// The sum of symbol_i x_i for symbols of at most 16 bits.
   double symbols_dot(std::span<const Symbol> symbols, std::span<const float> x) const;
 
  private:

@@ -1,4 +1,4 @@
-// Pictures as SVG text: line charts, bars and heat maps, readable in light and dark.
+// Pictures as SVG text: line charts, bars, histograms and heat maps, readable in light and dark.
 //
 // Pure functions of their data: no files, no clock, the same bytes for the same input.
 #pragma once
@@ -51,6 +51,19 @@ struct BarChart {
   bool percent = false;
 };
 
+/// Several distributions over the same bins, one on top of the other.
+struct Histogram {
+  struct Part {
+    std::string name;
+    std::vector<double> counts;  // one for each bin; every part has as many
+  };
+  std::string title;
+  std::string x_label;
+  double low = 0.0;  // where the first bin starts
+  double high = 1.0;
+  std::vector<Part> parts;  // drawn as shares of their own sum
+};
+
 struct HeatMap {
   std::string title;
   std::string row_label;
@@ -64,6 +77,7 @@ struct HeatMap {
 /// leave a gap. Styles are scoped to the element and follow prefers-color-scheme.
 std::string to_svg(const LineChart& chart);
 std::string to_svg(const BarChart& chart);
+std::string to_svg(const Histogram& histogram);
 std::string to_svg(const HeatMap& map);
 
 }  // namespace sotto

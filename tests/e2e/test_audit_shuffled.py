@@ -41,7 +41,7 @@ class Shuffled(SottoTest):
         found = self.json("audit", "--shuffled", "grr", "--epsilon", "4", "--precision", "1",
                           "--clients", "100", "--trials", "100000")
         self.assertEqual([one["distinguisher"] for one in found["distinguishers"]],
-                         ["frequency", "likelihood-ratio"])
+                         ["frequency", "likelihood"])
         self.assertEqual(found["verdict"], "consistent")
         for name in ("ldp-sgd", "privunit"):
             found = self.json("audit", "--shuffled", name, "--epsilon", "2", "--norm", "1",

@@ -299,5 +299,32 @@ TEST(BarChart, ShowsValuesReferencesAndWhatDidNotRun) {
   expect_sound(to_svg(BarChart{}));
 }
 
+TEST(Histogram, PartsAreSharesOfTheirOwnSum) {
+  Histogram histogram;
+  histogram.title = "cosines <&>";
+  histogram.x_label = "cosine";
+  histogram.low = -0.5;
+  histogram.high = 0.5;
+  histogram.parts = {{"g1", {1.0, 2.0, 1.0}}, {"g2", {100.0, 200.0, 100.0}}};
+  const std::string svg = to_svg(histogram);
+  expect_sound(svg);
+  EXPECT_NE(svg.find("cosines &lt;&amp;&gt;"), std::string::npos);
+  // Both have the same shares, so the same outline, twice each: area and line.
+  const std::size_t start = svg.find("d=\"M62", svg.find("fill-opacity:.18")) + 3;
+  const std::string outline = svg.substr(start, svg.find('Z', start) - start);
+  EXPECT_EQ(count(svg, outline), 4U);
+  EXPECT_EQ(count(outline, "H"), 3U);
+}
+
+TEST(Histogram, NothingCountedIsStillAPicture) {
+  Histogram histogram;
+  histogram.title = "empty";
+  expect_sound(to_svg(histogram));
+  histogram.parts = {{"g1", {0.0, 0.0}}, {"g2", {}}};
+  expect_sound(to_svg(histogram));
+  histogram.parts = {{"g1", {0.0, 1.0}}, {"g2", {0.0, 0.0}}};
+  expect_sound(to_svg(histogram));
+}
+
 }  // namespace
 }  // namespace sotto

@@ -1,0 +1,27 @@
+// `benign`: nobody cheats. The gradients of two examples, drawn independently of each other: what
+// somebody who merely watches may hope to tell apart.
+#include "audit/adversary.h"
+
+namespace sotto {
+namespace {
+
+class Benign final : public Adversary {
+ public:
+  Result<void> craft(const Scene& scene, Trainer* trainer, BitSource& bits,
+                     GradientPair& out) const override {
+    const std::uint32_t first = any_sample(scene, bits);
+    const std::uint32_t second = any_sample(scene, bits);
+    SOTTO_CHECK(example_gradient(scene, *trainer, single(*scene.data, first), out.first));
+    return example_gradient(scene, *trainer, single(*scene.data, second), out.second);
+  }
+};
+
+}  // namespace
+
+const AdversaryEntry benign_adversary = {.info = {.name = "benign",
+                                                  .access = "nothing",
+                                                  .first = "gradient of an example",
+                                                  .second = "gradient of another example"},
+                                         .make = make_adversary<Benign>};
+
+}  // namespace sotto

@@ -1,0 +1,172 @@
+// The crafting phase on real examples: the embedded digits, softmax regression.
+#include "audit/adversary.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "audit/scene.h"
+#include "audit/vector_trials.h"
+#include "flat_layout.h"
+
+namespace sotto {
+namespace {
+
+Scene scene_after(std::uint64_t rounds, double learning_rate = 0.02) {
+  SceneRequest request;
+  request.data = "embedded";
+  request.model = "linear";
+  request.train_rounds = rounds;
+  request.malicious_rounds = 30;
+  request.learning_rate = learning_rate;
+  auto scene = make_scene(request, nullptr);
+  EXPECT_TRUE(scene) << scene.error().message;
+  return *scene;
+}
+
+double norm_of(const std::vector<float>& values) {
+  double square = 0.0;
+  for (const float value : values) square += static_cast<double>(value) * value;
+  return std::sqrt(square);
+}
+
+double cosine(const std::vector<float>& a, const std::vector<float>& b) {
+  double product = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) product += static_cast<double>(a[i]) * b[i];
+  return product / (norm_of(a) * norm_of(b));
+}
+
+std::unique_ptr<Mechanism> ldp_sgd(std::size_t dimension, double epsilon, double norm) {
+  auto made = make_mechanism("ldp-sgd", Domain{flat_layout(dimension), {Range{0.0, 1.0}}},
+                             {{"epsilon", epsilon}, {"norm", norm}});
+  EXPECT_TRUE(made);
+  return std::move(*made);
+}
+
+/// The share of correct guesses.
+double accuracy(const AdversaryEntry& entry, Scene scene, double norm,
+                Distinguisher which = Distinguisher::kCosine) {
+  const auto adversary = entry.make();
+  EXPECT_TRUE(adversary->prepare(scene, BitSource::from_seed(4, "prepare")));
+  scene.dummy_norm = norm;
+  const auto mechanism = ldp_sgd(scene.dimension, 4.0, norm);
+  TrialPlan plan;
+  plan.mechanisms = {mechanism.get()};
+  plan.trials = 1500;
+  plan.threads = 2;
+  const auto counts = run_trials(scene, *adversary, plan);
+  EXPECT_TRUE(counts) << counts.error().message;
+  return lower_bounds(counts->total.front().of(which), 0.95).accuracy;
+}
+
+// More access, more correct guesses. L is above many examples' gradients and below those of the
+// malicious model, which is where the adversaries differ.
+TEST(Adversaries, AreOrderedByWhatTheyMayTouch) {
+  const Scene scene = scene_after(200);
+  std::vector<double> correct;
+  for (const AdversaryEntry& entry : adversaries()) correct.push_back(accuracy(entry, scene, 8.0));
+  for (std::size_t i = 0; i < correct.size(); ++i) {
+    RecordProperty(std::string(adversaries()[i].info.name), std::to_string(correct[i]));
+  }
+  EXPECT_LT(correct[0] + 0.02, correct[1]);  // benign, label flip
+  EXPECT_LT(correct[1] + 0.02, correct[2]);  // gradient flip
+  EXPECT_LT(correct[2] + 0.02, correct[3]);  // collusion
+  EXPECT_LE(correct[3], correct[4] + 0.02);  // dummy: both may reach the limit
+  EXPECT_NEAR(correct[4], std::exp(4.0) / (1.0 + std::exp(4.0)), 0.015);
+}
+
+TEST(Adversaries, LabelFlipChangesTheLabelAlone) {
+  const Scene scene = scene_after(200);
+  const auto trainer = scene.factory->make();
+  ASSERT_TRUE(trainer && (*trainer)->load(scene.weights));
+  const auto adversary = label_flip_adversary.make();
+  BitSource bits = BitSource::from_seed(7, "craft");
+  GradientPair pair;
+  double mean = 0.0;
+  constexpr int kPairs = 50;
+  for (int i = 0; i < kPairs; ++i) {
+    ASSERT_TRUE(adversary->craft(scene, trainer->get(), bits, pair));
+    EXPECT_EQ(pair.first.size(), scene.dimension);
+    EXPECT_NE(pair.first, pair.second);
+    mean += cosine(pair.first, pair.second) / kPairs;
+  }
+  EXPECT_LT(mean, -0.2);  // a trained model turns the gradient round
+}
+
+TEST(Adversaries, ASingleSampleHasTheGradientOfItsPlace) {
+  const Scene scene = scene_after(0);
+  const auto trainer = scene.factory->make();
+  ASSERT_TRUE(trainer && (*trainer)->load(scene.weights));
+  for (const std::uint32_t index : {0U, 17U, 11999U}) {
+    std::vector<float> whole(scene.dimension), alone;
+    ASSERT_TRUE((*trainer)->gradient(*scene.data, std::span(&index, 1), scene.preprocess, whole));
+    ASSERT_TRUE(example_gradient(scene, **trainer, single(*scene.data, index), alone));
+    EXPECT_EQ(whole, alone);
+    const std::int32_t other = (scene.data->labels[index] + 1) % scene.data->classes;
+    ASSERT_TRUE(example_gradient(scene, **trainer, single(*scene.data, index, other), alone));
+    EXPECT_NE(whole, alone);
+  }
+}
+
+TEST(Adversaries, CollusionMakesGradientsLong) {
+  Scene scene = scene_after(200);
+  const Scene before = scene;
+  const auto adversary = collusion_adversary.make();
+  ASSERT_TRUE(adversary->prepare(scene, BitSource::from_seed(8, "prepare")));
+  EXPECT_NE(scene.weights, before.weights);
+  const auto mean_norm = [](const Scene& at, const Adversary& who) {
+    const auto trainer = at.factory->make();
+    EXPECT_TRUE(trainer && (*trainer)->load(at.weights));
+    BitSource bits = BitSource::from_seed(9, "craft");
+    GradientPair pair;
+    double sum = 0.0;
+    for (int i = 0; i < 50; ++i) {
+      EXPECT_TRUE(who.craft(at, trainer->get(), bits, pair));
+      EXPECT_TRUE(pair.second.empty());  // the opposite
+      sum += norm_of(pair.first) / 50.0;
+    }
+    return sum;
+  };
+  const auto flip = gradient_flip_adversary.make();
+  EXPECT_GT(mean_norm(scene, *adversary), 2.0 * mean_norm(before, *flip));
+  // A model that knows nothing spreads its guess; one that was taught a single label is sure of it,
+  // and |p - e_y| grows from almost 1 to the root of 2.
+  EXPECT_GT(mean_norm(scene, *adversary), 1.2 * mean_norm(scene_after(0), *flip));
+}
+
+TEST(Adversaries, TrainingServesTheLabelFlip) {
+  const Scene fresh = scene_after(0), trained = scene_after(300);
+  EXPECT_GT(*training_accuracy(trained, 500), *training_accuracy(fresh, 500) + 0.3);
+  EXPECT_GT(accuracy(label_flip_adversary, trained, 1.0),
+            accuracy(label_flip_adversary, fresh, 1.0) + 0.03);
+}
+
+TEST(Adversaries, CountsDoNotDependOnThreads) {
+  const Scene scene = scene_after(5);
+  const auto mechanism = ldp_sgd(scene.dimension, 2.0, 1.0);
+  std::vector<std::uint64_t> wrong;
+  for (const unsigned threads : {1U, 3U}) {
+    TrialPlan plan;
+    plan.mechanisms = {mechanism.get()};
+    plan.trials = 200;
+    plan.threads = threads;
+    const auto counts = run_trials(scene, *benign_adversary.make(), plan);
+    ASSERT_TRUE(counts);
+    wrong.push_back(counts->total.front().cosine.wrong());
+    wrong.push_back(counts->total.front().likelihood.wrong());
+  }
+  EXPECT_EQ(wrong[0], wrong[2]);
+  EXPECT_EQ(wrong[1], wrong[3]);
+}
+
+TEST(Adversaries, AModelThatCannotBeMadeIsAnError) {
+  SceneRequest request;
+  request.data = "embedded";
+  request.model = "srr-mnist";
+  const auto scene = make_scene(request, nullptr);
+  ASSERT_FALSE(scene);
+  EXPECT_NE(scene.error().message.find("LibTorch"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sotto
