@@ -29,6 +29,13 @@ struct AuditOptions {
   double timeout_seconds = 60.0;
   std::uint64_t batch = 100'000;
 
+  /// Of --shuffled and --adversary, each with names and a preset of its own; empty: the preset.
+  std::string distinguisher;
+
+  // of --shuffled
+  bool shuffled = false;
+  std::uint64_t clients = 0;
+
   GradientOptions gradients;  // of --adversary
 
   /// The part of a plan that options give.
@@ -37,6 +44,8 @@ struct AuditOptions {
 
 Result<int> audit_registered(const AuditOptions& options);
 Result<int> audit_foreign(const AuditOptions& options);
+Result<int> audit_shuffled_batches(const AuditOptions& options);
+void add_shuffled_options(CLI::App& command, AuditOptions& options);
 
 /// The keys that every audit's JSON has; infinite values are null.
 nlohmann::json audit_json(const AuditFinding& finding, const AuditPlan& plan);

@@ -84,7 +84,9 @@ Result<Audited> audit(const AuditOptions& options, const GradientOptions& gradie
                                        options.mechanism.name + "' is not one");
   }
   SOTTO_TRY(done.adversary, find_adversary(gradients.adversary));
-  SOTTO_TRY(const Distinguisher distinguisher, find_distinguisher(gradients.distinguisher));
+  SOTTO_TRY(
+      const Distinguisher distinguisher,
+      find_distinguisher(options.distinguisher.empty() ? "likelihood" : options.distinguisher));
   SOTTO_TRY(Scene scene, scene_of(options, gradients, *done.adversary));
   SOTTO_TRY(done.mechanism, options.mechanism.make(scene.dimension));
   if (scene.factory) {
@@ -278,11 +280,6 @@ void add_gradient_options(CLI::App& command, GradientOptions& options) {
       "how many times --trials (here 1000, unless given) are made", "N")
       ->capture_default_str()
       ->check(whole(1));
-  add("--distinguisher", options.distinguisher,
-      "whose guesses are judged: likelihood, the best in the mean, or the paper's cosine; "
-      "both are shown",
-      "NAME")
-      ->capture_default_str();
   add("--plot", options.plot, "draws the cosines under both gradients", "FILE.svg");
 }
 

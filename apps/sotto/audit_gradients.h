@@ -19,7 +19,6 @@ struct GradientOptions {
   std::uint64_t malicious_rounds = 100;
   double dummy_norm = 1.0;  // in units of L
   std::uint64_t measurements = 10;
-  std::string distinguisher = "likelihood";
   std::string plot;
   const CLI::Option* trials = nullptr;  // the command's --trials: here of one measurement
   std::vector<const CLI::Option*> own;  // those that mean nothing without --adversary

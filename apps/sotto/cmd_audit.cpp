@@ -17,8 +17,12 @@ Result<int> audit_command(const AuditOptions& options) {
                 "audit: what is to be audited? A mechanism, as in 'sotto audit two-point --epsilon "
                 "1', or --program CMD");
   }
+  if (options.shuffled) return audit_shuffled_batches(options);
   if (!options.gradients.adversary.empty()) return audit_gradients(options);
   SOTTO_CHECK(check_adversary(options.gradients));
+  if (!options.distinguisher.empty()) {
+    return fail(ErrorKind::kUsage, "audit: --distinguisher needs --shuffled or --adversary");
+  }
   return audit_registered(options);
 }
 
@@ -70,6 +74,11 @@ void add_audit(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
+  sub->add_option("--distinguisher", options->distinguisher,
+                  "whose guesses are judged: likelihood, or the paper's test (cosine of gradients, "
+                  "frequency in a batch); of a batch also both, at half the error each")
+      ->type_name("NAME");
+  add_shuffled_options(*sub, *options);
   add_gradient_options(*sub, options->gradients);
   sub->footer(
       "An audit draws reports of two inputs, guesses which one each came from, and turns the\n"
@@ -80,6 +89,7 @@ void add_audit(CLI::App& app, Action& action) {
       "  sotto audit two-point --epsilon 1\n"
       "  sotto audit ldpfl-2 --epsilon 0.5 --bits 100 --json | jq .verdict\n"
       "  sotto audit srr --epsilon 3 --claim 2.5\n"
+      "  sotto audit --shuffled two-point --epsilon 1 --clients 1000 --delta 1e-6\n"
       "  sotto audit ldp-sgd --epsilon 4 --adversary dummy --dimension 20490\n"
       "  sotto audit ldp-sgd --epsilon 4 --adversary label-flip --data mnist --train-rounds 500\n"
       "  sotto audit --program 'python3 mine.py' --claim 1 --inputs=-1,1 --trials 200000");

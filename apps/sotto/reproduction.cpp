@@ -10,7 +10,9 @@
 #include "base/text.h"
 #include "experiment/measure.h"
 #include "report/markup.h"
+#include "reproduce_attack.h"
 #include "reproduce_audit.h"
+#include "reproduce_measured.h"
 #include "study_shown.h"
 #include "terminal.h"
 
@@ -172,6 +174,9 @@ Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOption
   if (!options.only.empty()) {
     return fail(ErrorKind::kUsage, "reproduce: --only is for experiments that audit");
   }
+  if (experiment.measure == "shuffled") return reproduce_shuffled(experiment, options);
+  if (experiment.measure == "refutations") return reproduce_refutations(experiment, options);
+  if (experiment.measure == "weight-inference") return reproduce_attack(experiment, options);
   if (!experiment.measure.empty()) return reproduce_cost(experiment, options);
   StudyRequest request;
   request.out = folder_of(experiment, options);
@@ -190,6 +195,27 @@ Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOption
   if (!experiment.note.empty()) done.table += "\n" + experiment.note + "\n";
   done.markdown = markdown_of(experiment, options, summary);
   done.failures = failures_text(summary);
+  return done;
+}
+
+Reproduced measured_table(const Experiment& experiment, const ReproduceOptions& options,
+                          const std::string& facts, const std::vector<std::string>& header,
+                          const std::vector<std::vector<std::string>>& rows) {
+  Reproduced done;
+  Table table(header);
+  done.markdown = markdown_head(experiment, options, facts) + "|";
+  for (const std::string& text : header) done.markdown += cell(text);
+  done.markdown += "\n|";
+  for (std::size_t i = 0; i < header.size(); ++i) done.markdown += " --- |";
+  done.markdown += "\n";
+  for (const std::vector<std::string>& row : rows) {
+    table.add(row);
+    done.markdown += "|";
+    for (const std::string& text : row) done.markdown += cell(text);
+    done.markdown += "\n";
+  }
+  done.table = heading(experiment, options) + "\n\n" + table.text();
+  if (!experiment.note.empty()) done.table += "\n" + experiment.note + "\n";
   return done;
 }
 

@@ -35,4 +35,9 @@ std::filesystem::path folder_of(const Experiment& experiment, const ReproduceOpt
 /// where there were runs). An error of kind kNotFound: its data are not on this machine.
 Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOptions& options);
 
+/// The table of a measurement, for the terminal and for docs; `facts` say when, where and how long.
+Reproduced measured_table(const Experiment& experiment, const ReproduceOptions& options,
+                          const std::string& facts, const std::vector<std::string>& header,
+                          const std::vector<std::vector<std::string>>& rows);
+
 }  // namespace sotto::cli

@@ -40,6 +40,8 @@ Result<void> prepare_ledger(ShownRun& run) {
   return {};
 }
 
+}  // namespace
+
 /// The native engine where it can do the work: gradients of a linear network on the cpu, for which
 /// a call of LibTorch costs hundreds of times as much as the arithmetic. LibTorch writes the model.
 Result<std::shared_ptr<const TrainerFactory>> make_engine(const TrainerRequest& request) {
@@ -49,8 +51,6 @@ Result<std::shared_ptr<const TrainerFactory>> make_engine(const TrainerRequest& 
   if (!native) return torch;
   return make_native_factory(request, std::move(torch));
 }
-
-}  // namespace
 
 bool keeps_ledgers() {
 #ifdef SOTTO_WITH_LEDGER

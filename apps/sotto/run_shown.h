@@ -21,6 +21,9 @@ bool keeps_ledgers();
 /// Runs on LibTorch, with a ledger where the recipe keeps one, and shows progress on stderr.
 Result<RunResult> run_shown(ShownRun run);
 
+/// LibTorch, or the native engine where it can do the work faster.
+Result<std::shared_ptr<const TrainerFactory>> make_engine(const TrainerRequest& request);
+
 /// "97.31 %", or "-" when it was not evaluated.
 std::string percent(const std::optional<double>& accuracy);
 

@@ -47,6 +47,9 @@ struct Dataset {
   std::size_t packed_size() const noexcept { return (shape.size() + 7) / 8; }
 };
 
+/// The samples `indices` of `data`, in this order.
+Dataset select(const Dataset& data, std::span<const std::uint32_t> indices);
+
 struct DataSplit {
   std::string name;
   Dataset train;

@@ -110,6 +110,28 @@ struct RoundMetrics {
   nlohmann::json to_json() const;
 };
 
+/// Watches a simulated run, for attacks: what the server sees and, so that an attack can be held
+/// against the truth, what clients held. It changes nothing. Only the transport whose clients are
+/// threads of this process calls it; a client of its own process has nothing of the kind.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  /// A round begins; `model` is what its clients are given.
+  virtual void on_plan(const RoundPlan& plan, std::span<const float> model) {
+    (void)plan, (void)model;
+  }
+  /// One part of a client's report, and what it was made from. From several threads at once.
+  virtual void on_report(const RoundPlan& plan, std::uint32_t client, const Part& part,
+                         std::span<const float> bounded, const Report& report) {
+    (void)plan, (void)client, (void)part, (void)bounded, (void)report;
+  }
+  /// What was released for a group of the plan, one for each of its parts; none: it was withheld.
+  virtual void on_release(const RoundPlan& plan, std::size_t group,
+                          std::span<const Released> released) {
+    (void)plan, (void)group, (void)released;
+  }
+};
+
 /// The ledger of a run lies in its folder, under this name, and goes with it when it is replaced.
 inline constexpr const char* kLedgerName = "ledger.sqlite";
 
@@ -125,6 +147,11 @@ struct RunOptions {
   std::function<Result<std::shared_ptr<Ledger>>()> open_ledger;
   /// Signs the certificate; without one, a fresh key of the run's own ties its parts together.
   std::optional<SigningKey> signing_key;
+  /// Stands for the set that the recipe names: for runs on a part of it.
+  std::shared_ptr<const DataSplit> data;
+  /// What training starts from; empty: the weights that the recipe's seed gives.
+  std::vector<float> initial_weights;
+  std::shared_ptr<RunObserver> observer;
   /// A client of a round is done: called from worker threads, one at a time.
   std::function<void(RoundId round, std::uint64_t done, std::uint64_t total)> on_client;
   std::function<void(const RoundMetrics&)> on_round;

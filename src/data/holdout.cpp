@@ -6,22 +6,32 @@
 namespace sotto {
 namespace {
 
-Dataset take(const Dataset& data, const std::vector<bool>& held_out, bool wanted) {
+/// Where `held_out` has the wanted value.
+std::vector<std::uint32_t> places(const std::vector<bool>& held_out, bool wanted) {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < held_out.size(); ++i) {
+    if (held_out[i] == wanted) found.push_back(i);
+  }
+  return found;
+}
+
+}  // namespace
+
+Dataset select(const Dataset& data, std::span<const std::uint32_t> indices) {
   Dataset part;
   part.shape = data.shape;
+  part.packed = data.packed;
   part.classes = data.classes;
   part.class_names = data.class_names;
-  const auto count = static_cast<std::size_t>(std::count(held_out.begin(), held_out.end(), wanted));
-  part.labels.reserve(count);
+  part.labels.reserve(indices.size());
+  const std::size_t each = data.packed ? data.packed_size() : data.shape.size();
   std::visit(
       [&](const auto& from) {
         std::decay_t<decltype(from)> values;
-        values.reserve(count * data.shape.size());
-        for (std::size_t i = 0; i < data.size(); ++i) {
-          if (held_out[i] != wanted) continue;
-          const auto first = from.begin() + static_cast<std::ptrdiff_t>(i * data.shape.size());
-          values.insert(values.end(), first,
-                        first + static_cast<std::ptrdiff_t>(data.shape.size()));
+        values.reserve(indices.size() * each);
+        for (const std::uint32_t i : indices) {
+          const auto first = from.begin() + static_cast<std::ptrdiff_t>(i * each);
+          values.insert(values.end(), first, first + static_cast<std::ptrdiff_t>(each));
           part.labels.push_back(data.labels[i]);
           if (!data.users.empty()) part.users.push_back(data.users[i]);
         }
@@ -30,8 +40,6 @@ Dataset take(const Dataset& data, const std::vector<bool>& held_out, bool wanted
       data.values);
   return part;
 }
-
-}  // namespace
 
 DataSplit hold_out(std::string name, Dataset data, double test_fraction, std::uint64_t seed) {
   // A user whose samples were all held out would be a client without data: users go first.
@@ -54,7 +62,8 @@ DataSplit hold_out(std::string name, Dataset data, double test_fraction, std::ui
     const std::size_t count = std::min(std::max(wanted, least), group.size() - 1);
     for (std::size_t i = 0; i < count; ++i) held_out[group[i]] = true;
   }
-  return {std::move(name), take(data, held_out, false), take(data, held_out, true)};
+  return {std::move(name), select(data, places(held_out, false)),
+          select(data, places(held_out, true))};
 }
 
 }  // namespace sotto

@@ -139,7 +139,9 @@ Result<ExperimentRow> read_row(const toml::table& table, const std::string& plac
                      {"papers", many_figures(row.papers)},
                      {"note", into(row.note)},
                      {"quick", into(row.quick)},
-                     {"weights", into(row.weights)}};
+                     {"weights", into(row.weights)},
+                     {"mean", into(row.mean)},
+                     {"sigma", into(row.sigma)}};
   SOTTO_CHECK(read_keys(table, place, keys));
   if (row.label.empty()) {
     return fail(ErrorKind::kCorrupt,
@@ -163,7 +165,8 @@ Result<Experiment> read_experiment(const toml::table& table, const std::string& 
       {"seeds", into(experiment.seeds)},
       {"quick_seeds", into(experiment.quick_seeds)},
       {"statistic", one_of(experiment.statistic, {"final", "best"})},
-      {"measure", one_of(experiment.measure, {"perturbation", "audit"})},
+      {"measure", one_of(experiment.measure,
+                         {"audit", "perturbation", "refutations", "shuffled", "weight-inference"})},
       {"figure", one_of(experiment.figure, {"bars", "varied", "rounds", "privacy", "cost"})},
       {"row", [&](const toml::node& node) { return (rows = node.as_array()) != nullptr; }}};
   SOTTO_CHECK(read_keys(table, place, keys));

@@ -21,6 +21,8 @@ struct ExperimentRow {
   std::string note;
   bool quick = true;     // false: left out of a quick run
   double weights = 0.0;  // of a measurement: how many weights are perturbed
+  double mean = 0.2;     // of an attack: what clients' values scatter around
+  double sigma = 0.0;    // and by how much
 };
 
 struct Experiment {
@@ -31,7 +33,9 @@ struct Experiment {
   std::string recipe;
   std::string statistic = "final";
   std::string figure = "bars";  // "bars", "varied", "rounds", "privacy", "cost"
-  std::string measure;          // "perturbation", "audit": no runs, a measurement
+  /// "audit", "perturbation", "refutations", "shuffled", "weight-inference": no runs, a
+  /// measurement.
+  std::string measure;
   std::string note;
   std::vector<std::string> set;
   std::vector<std::string> quick;    // set in a quick run, before the rows' own

@@ -149,6 +149,7 @@ Result<void> LocalTransport::send_client(Lane& lane, const RoundPlan& plan,
     if (plan.fills_ball) fill_ball(values, domain.norm);
     Bounded bounded = bound(Update(domain.layout, std::move(values)), domain);
     Report report = part.mechanism->perturb(bounded, bits);
+    if (observer) observer->on_report(plan, client, part, bounded.values(), report);
     values = std::move(bounded).take();
     for (const Envelope& envelope : pack(std::move(report), plan.round, plan.split)) {
       if (hashes_reports) hash.add(envelope.serialize());

@@ -59,6 +59,9 @@ class LocalTransport final : public Transport {
   /// Refuses what clients of this network cannot have kept.
   Result<void> restore(ClientStates states);
 
+  /// Shown every report before it is packed; see RunOptions.
+  std::shared_ptr<RunObserver> observer;
+
   /// Called after each client, one call at a time.
   std::function<void(std::uint64_t done, std::uint64_t total)> on_client;
 

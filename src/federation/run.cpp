@@ -107,8 +107,7 @@ Result<void> Run::restore() {
     budget_ = Budget(std::move(ledger), recipe_);
   }
   setup_.transport->hashes_reports = budget_.keeps();
-  result_.model =
-      setup_.factory->initial_weights(static_cast<std::uint64_t>(recipe_.federation.seed));
+  SOTTO_TRY(result_.model, starting_weights(recipe_, options_, *setup_.factory));
   SOTTO_TRY(std::optional<Checkpoint> checkpoint,
             folder_.resume(recipe_, setup_.factory->layout()));
   if (checkpoint) {
@@ -211,6 +210,8 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
   transport.on_client = [&](std::uint64_t done, std::uint64_t total) {
     if (options_.on_client) options_.on_client(number, done, total);
   };
+  transport.observer = options_.observer;
+  if (options_.observer) options_.observer->on_plan(plan, result_.model);
   SOTTO_TRY(const CollectedRound collected,
             collect_round(*setup_.server_side, plan, result_.model,
                           static_cast<std::uint64_t>(recipe_.shuffle.min_batch)));
@@ -247,6 +248,9 @@ void Run::step(RoundId number, const RoundPlan& plan, const CollectedRound& coll
     const std::uint64_t reports = collected.groups[group].reports;
     const std::uint64_t released = collected.groups[group].released.empty() ? 0 : reports;
     log_.add(planner_.slot_of(number), group, plan.groups[group], released);
+    if (options_.observer) {
+      options_.observer->on_release(plan, group, collected.groups[group].released);
+    }
     if (released == 0) {
       note("round " + std::to_string(number) + ": " + collected.groups[group].withheld +
            "; nothing is released");
@@ -375,8 +379,7 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
                     std::to_string(setup.transport->lanes()) + " thread");
   }
   if (learns_alone(recipe)) return learn_alone(recipe, options, setup, folder, utc_now());
-  const std::vector<float> initial =
-      setup.factory->initial_weights(static_cast<std::uint64_t>(recipe.federation.seed));
+  SOTTO_TRY(const std::vector<float> initial, starting_weights(recipe, options, *setup.factory));
   SOTTO_TRY(Planner planner,
             Planner::make(recipe, setup.factory->layout(), initial,
                           share_of_clients(setup.partition->clients(), setup.clients_per_round)));

@@ -85,13 +85,28 @@ unsigned thread_count(unsigned requested) {
   return requested > 0 ? requested : std::max(1U, std::thread::hardware_concurrency());
 }
 
+Result<std::vector<float>> starting_weights(const Recipe& recipe, const RunOptions& options,
+                                            const TrainerFactory& factory) {
+  if (options.initial_weights.empty()) {
+    return factory.initial_weights(static_cast<std::uint64_t>(recipe.federation.seed));
+  }
+  if (options.initial_weights.size() != factory.layout().size()) {
+    return fail(ErrorKind::kUsage, recipe.file + ": the network has " +
+                                       std::to_string(factory.layout().size()) +
+                                       " weights, and it is to start from " +
+                                       std::to_string(options.initial_weights.size()));
+  }
+  return options.initial_weights;
+}
+
 Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
                          const MakeFactory& make_factory) {
   Setup setup;
   const auto seed = static_cast<std::uint64_t>(recipe.federation.seed);
 
   SOTTO_CHECK(check_features(recipe));
-  SOTTO_TRY(DataSplit data, load_data(data_request(recipe, options.data_folder)));
+  SOTTO_TRY(DataSplit data, options.data ? Result<DataSplit>(*options.data)
+                                         : load_data(data_request(recipe, options.data_folder)));
   SOTTO_CHECK(apply_features(recipe.data.features, data, thread_count(options.threads)));
   setup.data = std::make_unique<const DataSplit>(std::move(data));
   const Dataset& train = setup.data->train;

@@ -24,6 +24,10 @@ struct Setup {
 Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
                          const MakeFactory& make_factory);
 
+/// What the run starts from: the weights of the recipe's seed, or those of the options.
+Result<std::vector<float>> starting_weights(const Recipe& recipe, const RunOptions& options,
+                                            const TrainerFactory& factory);
+
 Optimizer optimizer_of(std::string_view name);
 
 /// Number of threads that `requested` means here; 0 asks for all.

@@ -101,6 +101,23 @@ class LinearTrainer final : public Trainer {
     return sums;
   }
 
+  /// Its scores, or what the one layer is given: the sample itself.
+  Result<void> features(const Dataset& data, std::span<const std::uint32_t> indices,
+                        const Preprocess& preprocess, FeatureLayer layer,
+                        std::span<float> out) override {
+    const std::vector<float>& values = layer == FeatureLayer::kScores ? scores_ : sample_;
+    if (out.size() != indices.size() * values.size()) {
+      return fail(ErrorKind::kInternal,
+                  "features: each sample has " + std::to_string(values.size()) + " of them here");
+    }
+    auto place = out.begin();
+    for (const std::uint32_t index : indices) {
+      read(data, index, preprocess, nullptr);
+      place = std::ranges::copy(values, place).out;
+    }
+    return {};
+  }
+
  private:
   /// Fills sample_ and its scores; returns the label.
   std::size_t read(const Dataset& data, std::uint32_t index, const Preprocess& preprocess,

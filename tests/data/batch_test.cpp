@@ -257,5 +257,34 @@ TEST(CheckPreprocess, SaysWhatIsWrong) {
   EXPECT_NE(message({.crop_padding = 5}).find("[0, 4]"), std::string::npos);
 }
 
+TEST(Select, TakesSamplesInTheirOrder) {
+  Dataset data = toy_images({1, 2, 2}, 6);
+  data.users = {5, 4, 3, 2, 1, 0};
+  const Dataset some = select(data, std::vector<std::uint32_t>{4, 1});
+  EXPECT_EQ(some.labels, (std::vector<std::int32_t>{1, 1}));
+  EXPECT_EQ(some.users, (std::vector<std::uint32_t>{1, 4}));
+  const auto& all = std::get<std::vector<std::uint8_t>>(data.values);
+  const auto& values = std::get<std::vector<std::uint8_t>>(some.values);
+  ASSERT_EQ(values.size(), 8U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(values[i], all[16 + i]);
+    EXPECT_EQ(values[4 + i], all[4 + i]);
+  }
+}
+
+/// Samples of bits take whole bytes.
+TEST(Select, TakesPackedSamples) {
+  Dataset data;
+  data.shape = {1, 1, 12};
+  data.packed = true;
+  data.classes = 2;
+  data.labels = {0, 1, 0};
+  data.values = std::vector<std::uint8_t>{1, 2, 3, 4, 5, 6};
+  const Dataset some = select(data, std::vector<std::uint32_t>{2, 0});
+  EXPECT_TRUE(some.packed);
+  EXPECT_EQ(std::get<std::vector<std::uint8_t>>(some.values),
+            (std::vector<std::uint8_t>{5, 6, 1, 2}));
+}
+
 }  // namespace
 }  // namespace sotto

@@ -127,5 +127,32 @@ TEST(NativeLinear, RefusesWhatItCannotTrain) {
   EXPECT_FALSE(fixture.factory->save(fixture.weights, "model.pt"));
 }
 
+/// The loss that evaluation sums is the softmax loss of the scores.
+TEST(NativeLinear, TellsTheScoresOfASample) {
+  const Dataset data = samples(5);
+  const auto factory = make_native_factory(request_of("linear"));
+  ASSERT_TRUE(factory);
+  const auto trainer = (*factory)->make();
+  ASSERT_TRUE(trainer);
+  ASSERT_TRUE((*trainer)->load((*factory)->initial_weights(1)));
+  const std::vector<std::uint32_t> indices = all_of(data);
+  std::vector<float> scores(data.size() * kClasses);
+  ASSERT_TRUE((*trainer)->features(data, indices, {}, FeatureLayer::kScores, scores));
+  double loss = 0.0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    double sum = 0.0;
+    for (std::size_t c = 0; c < kClasses; ++c) sum += std::exp(scores[i * kClasses + c]);
+    loss -=
+        std::log(std::exp(scores[i * kClasses + static_cast<std::size_t>(data.labels[i])]) / sum);
+  }
+  const auto evaluated = (*trainer)->evaluate(data, indices, {});
+  ASSERT_TRUE(evaluated);
+  EXPECT_NEAR(evaluated->loss, loss, 1e-5);
+  std::vector<float> inputs(data.size() * kShape.size());
+  ASSERT_TRUE((*trainer)->features(data, indices, {}, FeatureLayer::kFlatten, inputs));
+  EXPECT_EQ(inputs, std::get<std::vector<float>>(data.values));
+  EXPECT_FALSE((*trainer)->features(data, indices, {}, FeatureLayer::kScores, inputs));
+}
+
 }  // namespace
 }  // namespace sotto
