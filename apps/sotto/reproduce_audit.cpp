@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/machine.h"
 #include "experiment/audit_study.h"
 #include "experiment/summary.h"
 #include "report/markup.h"

@@ -229,8 +229,10 @@ Result<TrialCounts> run_trials(const Scene& scene, const Adversary& adversary,
   const auto run_chunk = [&](Worker& worker, std::uint64_t measurement, std::uint64_t chunk,
                              std::vector<Tally>& tallies) -> Result<void> {
     if (!constant) SOTTO_CHECK(prepare(worker, scene));
-    BitSource bits = BitSource::from_seed(plan.seed, "audit-trial", {plan.stream, measurement, chunk});
-    BitSource craft = BitSource::from_seed(plan.seed, "audit-craft", {plan.stream, measurement, chunk});
+    BitSource bits =
+        BitSource::from_seed(plan.seed, "audit-trial", {plan.stream, measurement, chunk});
+    BitSource craft =
+        BitSource::from_seed(plan.seed, "audit-craft", {plan.stream, measurement, chunk});
     const std::uint64_t begin = chunk * TrialPlan::kChunk;
     const std::uint64_t end = std::min(plan.trials, begin + TrialPlan::kChunk);
     tallies.assign(kinds, empty_tally(scene.dimension));

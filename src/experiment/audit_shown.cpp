@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/machine.h"
 #include "base/text.h"
 #include "experiment/audit_study.h"
 #include "experiment/summary.h"
