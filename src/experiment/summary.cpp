@@ -129,7 +129,8 @@ Result<Summary> summarize(const Study& study, const std::vector<StudyRun>& runs,
     }
     add_run(finding, std::move(record));
   }
-  summary.machine = machines.empty() ? machine_text() : fmt::format("{}", fmt::join(machines, "; "));
+  summary.machine =
+      machines.empty() ? machine_text() : fmt::format("{}", fmt::join(machines, "; "));
   for (std::size_t i = 0; i < accuracies.size(); ++i) {
     Finding& finding = summary.findings[i];
     if (!accuracies[i].empty()) finding.accuracy = statistic_of(accuracies[i]);
