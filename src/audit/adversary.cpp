@@ -46,18 +46,8 @@ std::uint64_t stream_of(const AdversaryEntry& entry) {
 }
 
 Dataset single(const Dataset& data, std::uint32_t index, std::optional<std::int32_t> label) {
-  Dataset one;
-  one.shape = data.shape;
-  one.packed = data.packed;
-  one.classes = data.classes;
-  one.labels = {label.value_or(data.labels[index])};
-  one.values = std::visit(
-      [&](const auto& values) -> decltype(one.values) {
-        const std::size_t each = data.packed ? data.packed_size() : data.shape.size();
-        const auto from = values.begin() + static_cast<std::ptrdiff_t>(index * each);
-        return std::decay_t<decltype(values)>(from, from + static_cast<std::ptrdiff_t>(each));
-      },
-      data.values);
+  Dataset one = select(data, std::span(&index, 1));
+  if (label) one.labels.front() = *label;
   return one;
 }
 
