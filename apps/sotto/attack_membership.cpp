@@ -10,6 +10,8 @@
 #include "attack_commands.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json_number.h"
+#include "base/parallel.h"
 #include "federation/checkpoint.h"
 #include "federation/plan.h"
 #include "federation/setup.h"
@@ -94,7 +96,6 @@ Result<std::vector<float>> model_of_run(const std::string& folder, const Recipe&
   return std::move(checkpoint.weights);
 }
 
-Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 Json pair_of(const Interval& interval) { return {interval.low, interval.high}; }
 
 Json to_json(const Variant& variant) {
@@ -115,8 +116,8 @@ Json to_json(const Variant& variant) {
                         {"roc", std::move(curve)}});
   }
   return {{"mechanism", variant.label},
-          {"weight_epsilon", finite(variant.found.weight_epsilon)},
-          {"client_epsilon", finite(variant.found.client_epsilon)},
+          {"weight_epsilon", number_or_null<Json>(variant.found.weight_epsilon)},
+          {"client_epsilon", number_or_null<Json>(variant.found.client_epsilon)},
           {"member_accuracy", variant.found.member_accuracy},
           {"other_accuracy", variant.found.other_accuracy},
           {"seconds", variant.seconds},

@@ -9,6 +9,8 @@
 #include "attack_weights_shown.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json_number.h"
+#include "base/parallel.h"
 #include "federation/setup.h"
 #include "mechanism_choice.h"
 #include "mechanism_options.h"
@@ -98,8 +100,6 @@ Result<std::vector<Row>> rows_of(const Arguments& arguments) {
 Json maybe(const std::optional<Estimate>& estimate) {
   return estimate ? Json(estimate->mean) : Json(nullptr);
 }
-Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json to_json(const Row& row) {
   const WeightFinding& last = row.found.last();
   const WeightTheory& theory = row.found.theory;
@@ -124,8 +124,8 @@ Json to_json(const Row& row) {
           {"theory_confidence", theory.confidence ? Json(*theory.confidence) : Json(nullptr)},
           {"bias", theory.bias},
           {"report_deviation", theory.deviation},
-          {"exact_epsilon", finite(row.found.exact_epsilon)},
-          {"client_epsilon", finite(row.found.client_epsilon)},
+          {"exact_epsilon", number_or_null<Json>(row.found.exact_epsilon)},
+          {"client_epsilon", number_or_null<Json>(row.found.client_epsilon)},
           {"seconds", row.seconds},
           {"by_round", std::move(by_round)}};
 }

@@ -9,23 +9,15 @@
 #include "audit/vector_finding.h"
 #include "audit_command.h"
 #include "base/file.h"
+#include "base/json_number.h"
 #include "report/chart.h"
+#include "report/markup.h"
 #include "terminal.h"
 
 namespace sotto::cli {
 namespace {
 
 constexpr std::uint64_t kTrials = 1000;  // of one measurement, unless --trials says otherwise
-
-nlohmann::json finite(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
-/// A lower bound, never rounded up.
-std::string down(double epsilon) {
-  if (!std::isfinite(epsilon)) return "infinite";
-  return fmt::format("{:.4f}", std::floor(epsilon * 1e4) / 1e4);
-}
 
 FactoryMaker factory_maker() {
 #ifdef SOTTO_WITH_TRAIN
@@ -141,18 +133,18 @@ Result<Audited> audit(const AuditOptions& options, const GradientOptions& gradie
 
 nlohmann::json bounds_json(const VectorFinding& finding) {
   return {{"distinguisher", name_of(finding.distinguisher)},
-          {"epsilon_lower", finite(finding.all.best)},
-          {"raw", finite(finding.all.raw)},
-          {"two_sided", finite(finding.all.two_sided)},
-          {"pooled", finite(finding.all.pooled)},
+          {"epsilon_lower", number_or_null<nlohmann::json>(finding.all.best)},
+          {"raw", number_or_null<nlohmann::json>(finding.all.raw)},
+          {"two_sided", number_or_null<nlohmann::json>(finding.all.two_sided)},
+          {"pooled", number_or_null<nlohmann::json>(finding.all.pooled)},
           {"fpr", finding.all.fpr},
           {"fnr", finding.all.fnr},
           {"accuracy", finding.all.accuracy},
           {"mean",
-           {{"raw", finite(finding.mean.raw)},
+           {{"raw", number_or_null<nlohmann::json>(finding.mean.raw)},
             {"raw_deviation", finding.mean.raw_deviation},
-            {"two_sided", finite(finding.mean.two_sided)},
-            {"pooled", finite(finding.mean.pooled)},
+            {"two_sided", number_or_null<nlohmann::json>(finding.mean.two_sided)},
+            {"pooled", number_or_null<nlohmann::json>(finding.mean.pooled)},
             {"accuracy", finding.mean.accuracy}}}};
 }
 
@@ -169,8 +161,8 @@ nlohmann::json to_json(const Audited& done, const AuditOptions& options,
                {"train_rounds", gradients.train_rounds},
                {"model_accuracy", accuracy ? nlohmann::json(*accuracy) : nlohmann::json(nullptr)},
                {"dimension", mechanism->outputs()},
-               {"claim", finite(finding.claim)},
-               {"exact_epsilon", finite(finding.exact)},
+               {"claim", number_or_null<nlohmann::json>(finding.claim)},
+               {"exact_epsilon", number_or_null<nlohmann::json>(finding.exact)},
                {"delta", finding.delta},
                {"confidence", options.confidence},
                {"trials", counts.trials},
@@ -185,11 +177,8 @@ nlohmann::json to_json(const Audited& done, const AuditOptions& options,
 
 void print(const Audited& done, const AuditOptions& options, const GradientOptions& gradients) {
   const VectorFinding& finding = done.finding;
-  std::string with;
-  for (const auto& [name, value] : options.mechanism.parameters(*done.info)) {
-    with += fmt::format("{} {} {}", with.empty() ? " with" : ",", name, short_number(value));
-  }
-  fmt::print("{}{}, {} coordinates, against the adversary '{}'\n\n", done.info->name, with,
+  fmt::print("{}{}, {} coordinates, against the adversary '{}'\n\n", done.info->name,
+             with_parameters(options.mechanism.parameters(*done.info)),
              with_commas(done.mechanism->outputs()), done.adversary->info.name);
   print_line("it may touch", std::string(done.adversary->info.access));
   print_line("gradients",
@@ -205,7 +194,7 @@ void print(const Audited& done, const AuditOptions& options, const GradientOptio
                  (finding.delta > 0.0 ? ", delta " + epsilon_text(finding.delta) : std::string()));
   print_line("exact epsilon", epsilon_text(finding.exact));
   print_line("audited epsilon",
-             fmt::format("at least {}, with confidence {} %", down(finding.all.best),
+             fmt::format("at least {}, with confidence {} %", number_down(finding.all.best, 4),
                          short_number(100.0 * options.confidence)));
   print_line("verdict", finding.verdict == Verdict::kViolated
                             ? "VIOLATED: the claimed " + epsilon_text(finding.claim) + " is refuted"
@@ -219,12 +208,12 @@ void print(const Audited& done, const AuditOptions& options, const GradientOptio
   for (const VectorFinding* const each : {&done.finding, &done.other}) {
     table.add({std::string(name_of(each->distinguisher)), "all trials",
                fmt::format("{:.5g}", each->all.fpr), fmt::format("{:.5g}", each->all.fnr),
-               fmt::format("{:.4f}", each->all.accuracy), down(each->all.raw),
-               down(each->all.two_sided), down(each->all.pooled)});
+               fmt::format("{:.4f}", each->all.accuracy), number_down(each->all.raw, 4),
+               number_down(each->all.two_sided, 4), number_down(each->all.pooled, 4)});
     if (measurements < 2) continue;
     table.add({std::string(name_of(each->distinguisher)), "a measurement, mean", "", "",
-               fmt::format("{:.4f}", each->mean.accuracy), down(each->mean.raw),
-               down(each->mean.two_sided), down(each->mean.pooled)});
+               fmt::format("{:.4f}", each->mean.accuracy), number_down(each->mean.raw, 4),
+               number_down(each->mean.two_sided, 4), number_down(each->mean.pooled, 4)});
   }
   fmt::print("\n{}\nmeasured in {}\n", table.text(), duration(done.counts.seconds));
 }

@@ -5,6 +5,7 @@
 
 #include "audit/mechanisms.h"
 #include "audit_command.h"
+#include "base/json_number.h"
 #include "terminal.h"
 
 namespace sotto::cli {
@@ -35,20 +36,13 @@ Result<int> audit_registered(const AuditOptions& options) {
     json["mechanism_id"] = mechanism->id();
     json["parameters"] = parameters;
     json["unit"] = guarantee.unit;
-    json["exact_epsilon"] = std::isfinite(guarantee.unit_epsilon)
-                                ? nlohmann::json(guarantee.unit_epsilon)
-                                : nlohmann::json(nullptr);
+    json["exact_epsilon"] = number_or_null<nlohmann::json>(guarantee.unit_epsilon);
     json["inputs"] = {worst.other_input, worst.input};
-    json["threshold"] = std::isfinite(finding.threshold) ? nlohmann::json(finding.threshold)
-                                                         : nlohmann::json(nullptr);
+    json["threshold"] = number_or_null<nlohmann::json>(finding.threshold);
     fmt::print("{}\n", json.dump(2));
     return exit_code(finding);
   }
-  std::string with;
-  for (const auto& [name, value] : parameters) {
-    with += fmt::format("{} {} {}", with.empty() ? " with" : ",", name, short_number(value));
-  }
-  fmt::print("{}{}: {}\n\n", info->name, with, info->summary);
+  fmt::print("{}{}: {}\n\n", info->name, with_parameters(parameters), info->summary);
   print_line("claimed epsilon",
              epsilon_text(guarantee.claimed_epsilon) + " a " + guarantee.unit +
                  (guarantee.delta > 0.0 ? ", delta " + epsilon_text(guarantee.delta) : ""));

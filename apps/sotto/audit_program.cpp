@@ -14,6 +14,7 @@
 #include "base/nearest.h"
 #include "child_program.h"
 #include "data/npy.h"
+#include "report/markup.h"
 #include "terminal.h"
 
 namespace sotto::cli {
@@ -185,9 +186,8 @@ void print_events(const RandomizerFinding& finding) {
   Table table({"epsilon", "first input", "second input", "event"});
   for (std::size_t i = 0; i < std::min(kMostShown, finding.events.size()); ++i) {
     const EventFinding& found = finding.events[i];
-    table.add({fmt::format("{:.3f}", std::floor(found.epsilon_lower * 1e3) / 1e3),
-               fmt::format("{:.4g}", found.rate_zero()), fmt::format("{:.4g}", found.rate_one()),
-               found.event.text});
+    table.add({number_down(found.epsilon_lower, 3), fmt::format("{:.4g}", found.rate_zero()),
+               fmt::format("{:.4g}", found.rate_one()), found.event.text});
   }
   fmt::print("\nthe {} events that told most of {}, and how often they happened:\n{}",
              std::min(kMostShown, finding.events.size()), finding.events.size(), table.text());

@@ -2,25 +2,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <thread>
 
 #include "audit_command.h"
+#include "base/json_number.h"
+#include "base/parallel.h"
+#include "report/markup.h"
 #include "terminal.h"
 
 namespace sotto::cli {
-namespace {
-
-nlohmann::json finite(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
-/// A lower bound, never rounded up.
-std::string down(double epsilon) {
-  if (!std::isfinite(epsilon)) return "infinite";
-  return fmt::format("{:.4f}", std::floor(epsilon * 1e4) / 1e4);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 AuditPlan AuditOptions::plan() const {
   AuditPlan plan;
@@ -29,28 +19,29 @@ AuditPlan AuditOptions::plan() const {
   plan.claim = claim;
   plan.stop_early = !all_trials;
   plan.seed = seed;
-  plan.threads = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+  plan.threads = thread_count(threads);
   return plan;
 }
 
 nlohmann::json audit_json(const AuditFinding& finding, const AuditPlan& plan) {
   const LowerBounds& bounds = finding.bounds;
-  return {{"epsilon_lower", finite(finding.epsilon_lower)},
-          {"confidence", plan.confidence},
-          {"delta", plan.delta},
-          {"trials", finding.trials},
-          {"learning_trials", finding.learned},
-          {"stopped_early", finding.stopped_early},
-          {"verdict", name_of(finding.verdict)},
-          {"claim", plan.claim ? finite(*plan.claim) : nlohmann::json(nullptr)},
-          {"fpr", bounds.fpr},
-          {"fnr", bounds.fnr},
-          {"accuracy", bounds.accuracy},
-          {"raw", finite(bounds.raw)},
-          {"two_sided", finite(bounds.two_sided)},
-          {"pooled", finite(bounds.pooled)},
-          {"rule", kBestRule},
-          {"seconds", finding.seconds}};
+  return {
+      {"epsilon_lower", number_or_null<nlohmann::json>(finding.epsilon_lower)},
+      {"confidence", plan.confidence},
+      {"delta", plan.delta},
+      {"trials", finding.trials},
+      {"learning_trials", finding.learned},
+      {"stopped_early", finding.stopped_early},
+      {"verdict", name_of(finding.verdict)},
+      {"claim", plan.claim ? number_or_null<nlohmann::json>(*plan.claim) : nlohmann::json(nullptr)},
+      {"fpr", bounds.fpr},
+      {"fnr", bounds.fnr},
+      {"accuracy", bounds.accuracy},
+      {"raw", number_or_null<nlohmann::json>(bounds.raw)},
+      {"two_sided", number_or_null<nlohmann::json>(bounds.two_sided)},
+      {"pooled", number_or_null<nlohmann::json>(bounds.pooled)},
+      {"rule", kBestRule},
+      {"seconds", finding.seconds}};
 }
 
 void print_line(std::string_view name, const std::string& text) {
@@ -58,10 +49,11 @@ void print_line(std::string_view name, const std::string& text) {
 }
 
 void print_finding(const AuditFinding& finding, const AuditPlan& plan) {
-  print_line("audited epsilon",
-             fmt::format("at least {}{}, with confidence {} %", down(finding.epsilon_lower),
-                         plan.delta > 0.0 ? " at delta " + short_number(plan.delta) : "",
-                         short_number(100.0 * plan.confidence)));
+  print_line(
+      "audited epsilon",
+      fmt::format("at least {}{}, with confidence {} %", number_down(finding.epsilon_lower, 4),
+                  plan.delta > 0.0 ? " at delta " + short_number(plan.delta) : "",
+                  short_number(100.0 * plan.confidence)));
   std::string verdict = "no claim to hold it against";
   if (finding.verdict == Verdict::kViolated) {
     verdict = "VIOLATED: the claimed " + epsilon_text(*plan.claim) + " is refuted";
@@ -76,8 +68,8 @@ void print_finding(const AuditFinding& finding, const AuditPlan& plan) {
   const LowerBounds& bounds = finding.bounds;
   Table table({"FPR", "FNR", "accuracy", "plain rates", "two-sided", "pooled"});
   table.add({fmt::format("{:.5g}", bounds.fpr), fmt::format("{:.5g}", bounds.fnr),
-             fmt::format("{:.4f}", bounds.accuracy), down(bounds.raw), down(bounds.two_sided),
-             down(bounds.pooled)});
+             fmt::format("{:.4f}", bounds.accuracy), number_down(bounds.raw, 4),
+             number_down(bounds.two_sided, 4), number_down(bounds.pooled, 4)});
   fmt::print("\n{}\n{} in {}\n", table.text(), "measured", duration(finding.seconds));
 }
 

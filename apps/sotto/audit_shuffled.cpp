@@ -8,7 +8,9 @@
 #include "audit/shuffled.h"
 #include "audit_command.h"
 #include "base/clock.h"
+#include "base/json_number.h"
 #include "base/nearest.h"
+#include "report/markup.h"
 #include "sotto/account.h"
 #include "terminal.h"
 
@@ -92,39 +94,35 @@ nlohmann::json finding_json(const ShuffledFinding& found) {
 
 void print_json(const Batches& batches, const std::vector<ShuffledFinding>& found,
                 const ShuffledFinding& best, double seconds) {
-  const auto finite = [](double value) {
-    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-  };
   nlohmann::json json = {
       {"epsilon_lower", best.bounds.two_sided},
       {"confidence", batches.game.confidence},
       {"delta", batches.game.delta},
       {"trials", batches.game.trials},
       {"verdict", name_of(judge(best.bounds.two_sided, batches.claim))},
-      {"claim", finite(batches.claim)},
+      {"claim", number_or_null<nlohmann::json>(batches.claim)},
       {"claim_source", batches.claim_source.empty() ? "given" : batches.claim_source},
       {"fpr", best.bounds.fpr},
       {"fnr", best.bounds.fnr},
       {"accuracy", best.bounds.accuracy},
-      {"raw", finite(best.bounds.raw)},
+      {"raw", number_or_null<nlohmann::json>(best.bounds.raw)},
       {"two_sided", best.bounds.two_sided},
       {"pooled", best.bounds.pooled},
       {"distinguisher", name_of(best.statistic)},
       {"mechanism", batches.info->name},
       {"mechanism_id", batches.mechanism->id()},
-      {"epsilon0", finite(batches.mechanism->guarantee().epsilon)},
+      {"epsilon0", number_or_null<nlohmann::json>(batches.mechanism->guarantee().epsilon)},
       {"clients", batches.game.clients},
       {"classes", batches.game.law.classes.size()},
       {"seed_statistic_exact", seed_value_exact(batches.game.law, batches.game.clients)},
       {"seconds", seconds}};
   for (const ShuffledFinding& one : found) json["distinguishers"].push_back(finding_json(one));
   for (const Bound& bound : batches.proven) {
-    json["proven"][bound.name] = bound.valid() ? finite(*bound.epsilon) : nlohmann::json(nullptr);
+    json["proven"][bound.name] =
+        bound.valid() ? number_or_null<nlohmann::json>(*bound.epsilon) : nlohmann::json(nullptr);
   }
   fmt::print("{}\n", json.dump(2));
 }
-
-std::string down(double epsilon) { return fmt::format("{:.4f}", std::floor(epsilon * 1e4) / 1e4); }
 
 void print_text(const Batches& batches, const std::vector<ShuffledFinding>& found,
                 const ShuffledFinding& best, double seconds) {
@@ -136,7 +134,7 @@ void print_text(const Batches& batches, const std::vector<ShuffledFinding>& foun
   const bool violated = judge(best.bounds.two_sided, batches.claim) == Verdict::kViolated;
   print_line("audited epsilon",
              fmt::format("at least {} at delta {}, with confidence {} %, by {}",
-                         down(best.bounds.two_sided), short_number(game.delta),
+                         number_down(best.bounds.two_sided, 4), short_number(game.delta),
                          short_number(100.0 * game.confidence), name_of(best.statistic)));
   print_line("verdict", fmt::format("{} {}{}", violated ? "VIOLATED: above" : "consistent with",
                                     epsilon_text(batches.claim),
@@ -148,7 +146,7 @@ void print_text(const Batches& batches, const std::vector<ShuffledFinding>& foun
                          seed_value_exact(game.law, game.clients)));
   Table tried({"distinguisher", "audited", "guess above", "FPR", "FNR", "trials tested"});
   for (const ShuffledFinding& one : found) {
-    tried.add({std::string(name_of(one.statistic)), down(one.bounds.two_sided),
+    tried.add({std::string(name_of(one.statistic)), number_down(one.bounds.two_sided, 4),
                fmt::format("{:.6g}", one.threshold), fmt::format("{:.5g}", one.bounds.fpr),
                fmt::format("{:.5g}", one.bounds.fnr), with_commas(one.trials)});
   }

@@ -12,6 +12,7 @@
 
 #include "audit/scene.h"
 #include "audit/vector_trials.h"
+#include "base/parallel.h"
 #include "bench_floor.h"
 #include "mechanism_options.h"
 #include "terminal.h"
@@ -78,7 +79,7 @@ Result<int> bench_audit_command(const Arguments& arguments) {
   if (!made.set.contains("epsilon")) made.set["epsilon"] = 4.0;
   if (takes(*info, "delta") && !made.set.contains("delta")) made.set["delta"] = 1e-5;
   SOTTO_TRY(const auto mechanism, made.make(arguments.dimension));
-  const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+  const unsigned threads = thread_count(0);
   SOTTO_TRY(const Speed speed, measure(*mechanism, arguments, threads));
   const double paper_ns = kPaperSeconds * 1e9 / static_cast<double>(arguments.paper_dimension);
   const double same_ns = kPaperSeconds * 1e9 / static_cast<double>(arguments.dimension);

@@ -161,7 +161,7 @@ void add_reproduce(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(CLI::Range(1U, 4096U));
   sub->add_option("--only", arguments->options.only,
-                  "of an experiment that audits: rows whose label has this in it")
+                  "rows whose label has this in it, of an experiment that trains or audits")
       ->type_name("TEXT");
   sub->add_flag("--markdown", arguments->markdown, "print the table for docs/results.md");
   sub->add_flag("--json", arguments->json, "print the results as JSON");
@@ -172,6 +172,7 @@ void add_reproduce(CLI::App& app, Action& action) {
       "  sotto reproduce --list\n"
       "  sotto reproduce srr-mnist --data ~/data\n"
       "  sotto reproduce srr-mnist --quick --json | jq '.configurations[] | [.label, .accuracy]'\n"
+      "  sotto reproduce srr-mnist --only noise-free --seeds 1\n"
       "  sotto reproduce srr-latency --markdown");
 }
 

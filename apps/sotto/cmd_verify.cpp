@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json_number.h"
 #include "terminal.h"
 #include "verification.h"
 
@@ -19,12 +20,8 @@ struct Arguments {
   bool json = false;
 };
 
-/// Infinity has no JSON number: null stands for it.
-nlohmann::json finite(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
 nlohmann::json maybe(const std::optional<double>& value) {
-  return value ? finite(*value) : nlohmann::json(nullptr);
+  return value ? number_or_null<nlohmann::json>(*value) : nlohmann::json(nullptr);
 }
 double radius_of(const Verification& v) {
   const auto [low, high] = input_interval(v);
@@ -35,9 +32,9 @@ nlohmann::json to_json(const Verification& v, const Parameters& parameters) {
   nlohmann::json inputs = nlohmann::json::array();
   for (const InputFinding& finding : v.inputs) {
     nlohmann::json row = {{"input", finding.input},
-                          {"mean", finite(finding.moments.mean)},
-                          {"bias", finite(finding.moments.bias)},
-                          {"variance", finite(finding.moments.variance)},
+                          {"mean", number_or_null<nlohmann::json>(finding.moments.mean)},
+                          {"bias", number_or_null<nlohmann::json>(finding.moments.bias)},
+                          {"variance", number_or_null<nlohmann::json>(finding.moments.variance)},
                           {"sums_to_one", finding.sums_to_one},
                           {"expected_l1", maybe(finding.l1)}};
     if (v.info->kind == MechanismKind::kBits) row["bit"] = finding.position;
@@ -49,9 +46,9 @@ nlohmann::json to_json(const Verification& v, const Parameters& parameters) {
           {"parameters", parameters},
           {"range", {{"centre", range.centre}, {"radius", range.radius}}},
           {"unit", v.guarantee.unit},
-          {"claimed_epsilon", finite(v.guarantee.claimed_epsilon)},
-          {"exact_epsilon", finite(v.guarantee.unit_epsilon)},
-          {"report_epsilon", finite(v.guarantee.epsilon)},
+          {"claimed_epsilon", number_or_null<nlohmann::json>(v.guarantee.claimed_epsilon)},
+          {"exact_epsilon", number_or_null<nlohmann::json>(v.guarantee.unit_epsilon)},
+          {"report_epsilon", number_or_null<nlohmann::json>(v.guarantee.epsilon)},
           {"outputs", v.mechanism->outputs()},
           {"delta", v.guarantee.delta},
           {"holds", v.holds()},
@@ -60,8 +57,8 @@ nlohmann::json to_json(const Verification& v, const Parameters& parameters) {
            {{"input", v.worst.input},
             {"other_input", v.worst.other_input},
             {"output", v.worst.output}}},
-          {"worst_case_variance", finite(v.worst_variance)},
-          {"max_bias", finite(v.max_bias)},
+          {"worst_case_variance", number_or_null<nlohmann::json>(v.worst_variance)},
+          {"max_bias", number_or_null<nlohmann::json>(v.max_bias)},
           {"checked_inputs", v.checked_inputs},
           {"sums_to_one", v.sums_to_one},
           {"worst_expected_l1", maybe(v.worst_l1)},
@@ -77,11 +74,7 @@ std::string verdict(const Verification& v) {
 }
 
 void print_claim(const Verification& v, const Parameters& parameters) {
-  std::string with;
-  for (const auto& [name, value] : parameters) {
-    with += fmt::format("{} {} {}", with.empty() ? " with" : ",", name, short_number(value));
-  }
-  fmt::print("{}{}: {}\n\n", v.info->name, with, v.info->summary);
+  fmt::print("{}{}: {}\n\n", v.info->name, with_parameters(parameters), v.info->summary);
   const auto line = [](std::string_view head, const std::string& text) {
     fmt::print("{:<18}{}\n", head, text);
   };

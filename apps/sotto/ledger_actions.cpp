@@ -9,6 +9,7 @@
 #include "account/ledger_entry.h"
 #include "account/ledger_spending.h"
 #include "base/file.h"
+#include "base/json_number.h"
 #include "base/nearest.h"
 #include "sotto/ledger.h"
 #include "terminal.h"
@@ -19,8 +20,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kAnyNumber = std::numeric_limits<std::uint64_t>::max();
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json count(std::uint64_t value) { return value == kAnyNumber ? Json(nullptr) : Json(value); }
 
@@ -35,8 +34,8 @@ std::uint64_t rounds_left(const Spent& spent) {
 
 Json limits_json(const Limits& limits) {
   const double order = limits.renyi_order();
-  return {{"epsilon_per_round", number(limits.epsilon_per_round)},
-          {"epsilon", number(limits.epsilon)},
+  return {{"epsilon_per_round", number_or_null<Json>(limits.epsilon_per_round)},
+          {"epsilon", number_or_null<Json>(limits.epsilon)},
           {"delta", limits.delta},
           {"rounds", count(limits.rounds)},
           {"renyi_order", order > 1.0 ? Json(order) : Json(nullptr)}};
@@ -54,13 +53,13 @@ Json account_json(const LedgerReport::Account& account) {
   return {{"client", account.client},
           {"dataset", account.dataset},
           {"rounds", spent.rounds},
-          {"epsilon", number(spent.epsilon)},
-          {"epsilon_sum", number(spent.epsilon_sum)},
+          {"epsilon", number_or_null<Json>(spent.epsilon)},
+          {"epsilon_sum", number_or_null<Json>(spent.epsilon_sum)},
           {"delta_sum", spent.delta_sum},
-          {"renyi_sum", number(spent.renyi_sum)},
+          {"renyi_sum", number_or_null<Json>(spent.renyi_sum)},
           {"limits", limits_json(spent.limits)},
           {"remaining",
-           {{"epsilon", number(remaining(spent.limits.epsilon, spent.epsilon))},
+           {{"epsilon", number_or_null<Json>(remaining(spent.limits.epsilon, spent.epsilon))},
             {"delta", delta_left(spent)},
             {"rounds", count(rounds_left(spent))}}}};
 }

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/nearest.h"
+#include "base/text.h"
 
 namespace sotto::cli {
 namespace {
@@ -119,6 +120,14 @@ void add_size_options(CLI::App& command, MechanismOptions& options) {
   command.add_option("--bits", options.bits, "bits of a report of a bit mechanism; default 10")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, kMostSize));
+}
+
+std::string with_parameters(const Parameters& parameters) {
+  std::string with;
+  for (const auto& [name, value] : parameters) {
+    with += (with.empty() ? " with " : ", ") + name + ' ' + short_number(value);
+  }
+  return with;
 }
 
 Result<Range> parse_range(const std::string& text) {

@@ -37,6 +37,9 @@ void add_parameter_options(CLI::App& command, MechanismOptions& options);
 /// Adds --dimension and --bits.
 void add_size_options(CLI::App& command, MechanismOptions& options);
 
+/// " with epsilon 5, precision 4"; empty where there is none.
+std::string with_parameters(const Parameters& parameters);
+
 /// "0,0.075" -> centre and radius.
 Result<Range> parse_range(const std::string& text);
 

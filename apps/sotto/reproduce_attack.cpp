@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/machine.h"
+#include "base/parallel.h"
 #include "experiment/attack_study.h"
 #include "experiment/summary.h"
-#include "federation/setup.h"
+#include "study_shown.h"
 #include "terminal.h"
 
 namespace sotto::cli {
@@ -50,38 +50,19 @@ Result<Reproduced> reproduce_attack(const Experiment& experiment, const Reproduc
                                              }));
   }
   const double seconds = clock.seconds();
-  Reproduced done;
-  done.json = attack_json(experiment, rows, study);
-  SOTTO_CHECK(write_file_atomically(out / "results.json", done.json.dump(2) + '\n'));
-  SOTTO_CHECK(write_file_atomically(out / "results.csv", attack_csv(rows)));
-  std::size_t number = 0;
-  for (const LineChart& chart : attack_charts(experiment, rows)) {
-    ++number;
-    const std::string name = number == 1 ? "figure.svg" : fmt::format("figure-{}.svg", number);
-    SOTTO_CHECK(write_file_atomically(out / name, to_svg(chart)));
-  }
+  const nlohmann::ordered_json json = attack_json(experiment, rows, study);
+  std::vector<std::string> figures;
+  for (const LineChart& chart : attack_charts(experiment, rows)) figures.push_back(to_svg(chart));
+  SOTTO_CHECK(write_findings(out, json, attack_csv(rows), figures));
+  std::vector<std::vector<std::string>> cells;
+  for (const AttackRow& row : rows) cells.push_back(cells_of(row));
+  Reproduced done = measured_table(
+      experiment, options,
+      fmt::format("{}, {}, seed {}, {}", today(), machine_text(), study.seed, duration(seconds)),
+      kHeader, cells);
+  done.table += "measured: with its standard error; where values scatter, against w.\n";
+  done.json = json;
   done.json["out"] = out.string();
-  Table table(kHeader);
-  done.markdown = fmt::format(
-      "### {}{}\n\n{}. {}\n\n`sotto reproduce {}{}`: {}, {}, seed {}, {}.\n\n|", experiment.name,
-      options.quick ? " (quick)" : "", experiment.summary, experiment.note, experiment.name,
-      options.quick ? " --quick" : "", today(), machine_text(), study.seed, duration(seconds));
-  for (const std::string& name : kHeader) done.markdown += ' ' + name + " |";
-  done.markdown += "\n|";
-  for (std::size_t i = 0; i < kHeader.size(); ++i) done.markdown += " --- |";
-  done.markdown += '\n';
-  for (const AttackRow& row : rows) {
-    const std::vector<std::string> cells = cells_of(row);
-    table.add(cells);
-    done.markdown += '|';
-    for (const std::string& cell : cells) done.markdown += ' ' + cell + " |";
-    done.markdown += '\n';
-  }
-  done.table = fmt::format(
-      "{} ({}, {}): {}\n\n{}\nmeasured: with its standard error; where values "
-      "scatter, against w. {}\n",
-      experiment.name, experiment.family, experiment.where, experiment.summary, table.text(),
-      experiment.note);
   return done;
 }
 

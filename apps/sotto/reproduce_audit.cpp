@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <thread>
 
 #include "base/file.h"
 #include "base/machine.h"
+#include "base/parallel.h"
 #include "experiment/audit_study.h"
 #include "experiment/summary.h"
 #include "report/markup.h"
+#include "study_shown.h"
 #include "terminal.h"
 
 namespace sotto::cli {
@@ -18,9 +19,6 @@ namespace {
 std::string number_or_infinite(double value) {
   return std::isfinite(value) ? fmt::format("{:.3f}", value) : "infinite";
 }
-
-/// A lower bound, never rounded up.
-std::string down(double bound) { return fmt::format("{:.3f}", std::floor(bound * 1e3) / 1e3); }
 
 std::vector<std::string> shown(const AuditRow& row, bool cost) {
   std::string label = row.label;
@@ -34,8 +32,8 @@ std::vector<std::string> shown(const AuditRow& row, bool cost) {
           paper,
           fmt::format("{} \u00b1 {:.3f}", number_or_infinite(row.finding.mean.raw),
                       row.finding.mean.raw_deviation),
-          down(row.finding.all.best),
-          down(likelihood.all.best),
+          number_down(row.finding.all.best, 3),
+          number_down(likelihood.all.best, 3),
           percent(row.finding.all.accuracy),
           row.model_accuracy ? percent(*row.model_accuracy, 1) : "-",
           number(row.seconds, 3) + " s"};
@@ -61,8 +59,7 @@ Result<Reproduced> reproduce_audit(const Experiment& experiment, const Reproduce
   AuditStudyOptions study;
   study.data_folder = options.data;
   study.make_factory = make_torch_factory;
-  study.threads =
-      options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  study.threads = thread_count(options.threads);
   study.quick = options.quick;
   Progress progress(experiment.name);
   study.progress = [&](const std::string& what, std::uint64_t done, std::uint64_t total) {
@@ -70,59 +67,38 @@ Result<Reproduced> reproduce_audit(const Experiment& experiment, const Reproduce
   };
   SOTTO_CHECK(run_audit_rows(rows, study));
   progress.clear();
-  Reproduced done;
-  done.json = audit_json(experiment, rows, options.quick);
-  if (!options.only.empty()) done.json["complete"] = false;
+  nlohmann::ordered_json json = audit_json(experiment, rows, options.quick);
+  if (!options.only.empty()) json["complete"] = false;
   std::vector<std::string> figures;
-  std::vector<LineChart> charts = audit_charts(experiment, rows);
-  for (const LineChart& chart : charts) figures.push_back(to_svg(chart));
-  SOTTO_CHECK(write_file_atomically(out / "results.json", done.json.dump(2) + '\n'));
-  SOTTO_CHECK(write_file_atomically(out / "results.csv", audit_csv(rows)));
-  for (std::size_t i = 0; i < figures.size(); ++i) {
-    const std::string name = i == 0 ? "figure.svg" : fmt::format("figure-{}.svg", i + 1);
-    SOTTO_CHECK(write_file_atomically(out / name, figures[i]));
-  }
+  for (const LineChart& chart : audit_charts(experiment, rows)) figures.push_back(to_svg(chart));
+  SOTTO_CHECK(write_findings(out, json, audit_csv(rows), figures));
   for (const Histogram& histogram : audit_histograms(rows)) figures.push_back(to_svg(histogram));
   SOTTO_CHECK(write_file_atomically(out / "report.html",
                                     audit_page(experiment, rows, figures, options.quick)));
-  done.json["out"] = out.string();
 
-  const bool cost = experiment.figure == "cost";
-  const std::vector<std::string> head = {
-      "audit",      "dimension",     "paper",   "eq. 3, mean of measurements",
-      "bound, all", "by likelihood", "correct", "model's accuracy",
-      "time"};
-  Table table(head);
-  const AuditSettings& first = rows.front().settings;
-  done.markdown = fmt::format(
-      "### {}{}\n\n{}.{}\n\n`sotto reproduce {}{}{}`: {}, {}, {} threads, seed {}.\n\n|",
-      experiment.name, options.quick ? " (quick)" : "", experiment.summary,
-      experiment.note.empty() ? "" : ' ' + experiment.note, experiment.name,
-      options.quick ? " --quick" : "", options.only.empty() ? "" : " --only '" + options.only + "'",
-      today(), machine_text(), study.threads, first.scene.seed);
-  for (const std::string& cell : head) done.markdown += ' ' + cell + " |";
-  done.markdown += "\n|";
-  for (std::size_t i = 0; i < head.size(); ++i) done.markdown += " --- |";
-  done.markdown += '\n';
+  std::vector<std::vector<std::string>> cells;
+  std::string failures;
   double seconds = 0.0;
   for (const AuditRow& row : rows) {
     seconds += row.seconds;
-    const std::vector<std::string> cells = shown(row, cost);
-    table.add(cells);
-    done.markdown += '|';
-    for (const std::string& cell : cells) done.markdown += ' ' + cell + " |";
-    done.markdown += '\n';
+    cells.push_back(shown(row, experiment.figure == "cost"));
     if (row.finding.verdict == Verdict::kViolated || row.other.verdict == Verdict::kViolated) {
-      done.failures += row.label + ": the measured epsilon exceeds the claim\n";
+      failures += row.label + ": the measured epsilon exceeds the claim\n";
     }
   }
+  const AuditSettings& first = rows.front().settings;
+  Reproduced done =
+      measured_table(experiment, options,
+                     fmt::format("{}, {}, {} threads, seed {}", today(), machine_text(),
+                                 study.threads, first.scene.seed),
+                     {"audit", "dimension", "paper", "eq. 3, mean of measurements", "bound, all",
+                      "by likelihood", "correct", "model's accuracy", "time"},
+                     cells);
   done.markdown += fmt::format("\n{} of trials in all; each bound at {} confidence.\n",
                                duration(seconds), percent(first.confidence, 0));
-  done.table = fmt::format("{} ({}, {}): {}\n{}\n{}", experiment.name, experiment.family,
-                           experiment.where, experiment.summary,
-                           options.quick ? "QUICK: fewer trials, measurements or rounds\n" : "",
-                           table.text());
-  if (!experiment.note.empty()) done.table += "\n" + experiment.note + "\n";
+  done.json = std::move(json);
+  done.json["out"] = out.string();
+  done.failures = failures;
   return done;
 }
 

@@ -3,42 +3,22 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <thread>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/machine.h"
+#include "base/parallel.h"
 #include "experiment/refutation_study.h"
 #include "experiment/shuffle_study.h"
 #include "experiment/summary.h"
 #include "report/markup.h"
+#include "study_shown.h"
 #include "terminal.h"
 
 namespace sotto::cli {
 namespace {
 
-unsigned threads_of(const ReproduceOptions& options) {
-  return options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
-}
-
-Result<void> write_files(const std::filesystem::path& out, const nlohmann::ordered_json& json,
-                         const std::string& csv, const LineChart& chart) {
-  SOTTO_CHECK(write_file_atomically(out / "results.json", json.dump(2) + '\n'));
-  SOTTO_CHECK(write_file_atomically(out / "results.csv", csv));
-  return write_file_atomically(out / "figure.svg", to_svg(chart));
-}
-
-/// An upper value: rounded up. A lower one: rounded down, so that neither says too much.
 std::string up(double epsilon) { return std::isfinite(epsilon) ? number_up(epsilon) : "infinite"; }
-std::string down(double epsilon, int decimals) {
-  const double scale = std::pow(10.0, decimals);
-  return fmt::format("{:.{}f}", std::floor(epsilon * scale) / scale, decimals);
-}
-
 std::string or_dash(const std::optional<double>& value) { return value ? number(*value) : "-"; }
-
-/// 1000000 -> "1e+06" reads badly in a table; "1,000,000" is what it is.
-std::string count(std::uint64_t trials) { return with_commas(trials); }
 
 }  // namespace
 
@@ -49,17 +29,18 @@ Result<Reproduced> reproduce_shuffled(const Experiment& experiment,
   {
     Progress progress(experiment.name);
     SOTTO_CHECK(measure_shuffle(
-        rows, threads_of(options),
+        rows, thread_count(options.threads),
         [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); }));
   }
   const nlohmann::ordered_json json = shuffle_json(experiment, rows, options.quick);
   const std::filesystem::path out = folder_of(experiment, options);
-  SOTTO_CHECK(write_files(out, json, shuffle_csv(rows), shuffle_chart(experiment, rows)));
+  SOTTO_CHECK(
+      write_findings(out, json, shuffle_csv(rows), {to_svg(shuffle_chart(experiment, rows))}));
   std::vector<std::vector<std::string>> cells;
   for (const ShuffleRow& row : rows) {
     cells.push_back({number(row.epsilon0), with_commas(row.clients), or_dash(row.paper_theoretical),
                      or_dash(row.closed_form), up(row.numerical), up(row.exact_binary),
-                     down(row.finding.bounds.two_sided, 4), count(row.finding.trials),
+                     number_down(row.finding.bounds.two_sided, 4), with_commas(row.finding.trials),
                      or_dash(row.paper_measured), fmt::format("{:.3f}", row.seed_exact),
                      fmt::format("{:.3f} \u00b1 {:.3f}", row.seed_mean, row.seed_deviation)});
   }
@@ -82,7 +63,7 @@ Result<Reproduced> reproduce_refutations(const Experiment& experiment,
   const Stopwatch clock;
   RefutationPlan plan;
   plan.quick = options.quick;
-  plan.threads = threads_of(options);
+  plan.threads = thread_count(options.threads);
   std::vector<Refutation> rows;
   {
     Progress progress(experiment.name);
@@ -94,7 +75,8 @@ Result<Reproduced> reproduce_refutations(const Experiment& experiment,
   }
   const nlohmann::ordered_json json = refutations_json(experiment, rows, plan);
   const std::filesystem::path out = folder_of(experiment, options);
-  SOTTO_CHECK(write_files(out, json, refutations_csv(rows), refutations_chart(experiment, rows)));
+  SOTTO_CHECK(write_findings(out, json, refutations_csv(rows),
+                             {to_svg(refutations_chart(experiment, rows))}));
   std::vector<std::vector<std::string>> cells;
   std::string lines, failures;
   for (const Refutation& row : rows) {
@@ -102,9 +84,10 @@ Result<Reproduced> reproduce_refutations(const Experiment& experiment,
     cells.push_back(
         {what.name, what.paper + ", " + what.where,
          number(what.claimed) + (what.delta > 0.0 ? fmt::format(" ({:g})", what.delta) : ""),
-         down(row.audited.epsilon_lower, 2), up(what.exact), count(row.audited.trials),
+         number_down(row.audited.epsilon_lower, 2), up(what.exact), with_commas(row.audited.trials),
          row.refuted() ? "refuted" : "NOT refuted", what.remedy,
-         fmt::format("{} of {}", down(row.remedy.epsilon_lower, 2), up(what.remedy_claimed))});
+         fmt::format("{} of {}", number_down(row.remedy.epsilon_lower, 2),
+                     up(what.remedy_claimed))});
     lines += fmt::format("- {}: {}. Event: {}. Exact: {}. Why: {}.\n", what.name, what.claim,
                          what.event, what.derived, what.why);
     if (!row.refuted()) failures += what.name + " was not refuted\n";

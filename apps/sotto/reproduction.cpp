@@ -26,6 +26,7 @@ std::string command_text(const Experiment& experiment, const ReproduceOptions& o
   if (options.quick) text += " --quick";
   if (options.seeds) text += fmt::format(" --seeds {}", *options.seeds);
   if (!options.device.empty()) text += " --device " + options.device;
+  if (!options.only.empty()) text += " --only '" + options.only + "'";
   return text;
 }
 
@@ -133,9 +134,8 @@ Result<Reproduced> reproduce_cost(const Experiment& experiment, const ReproduceO
             measure_perturbation(experiment, options.quick ? 3 : 21));
   Reproduced done;
   done.json = costs_json(experiment, costs, options.quick);
-  SOTTO_CHECK(write_file_atomically(out / "results.json", done.json.dump(2) + '\n'));
-  SOTTO_CHECK(write_file_atomically(out / "results.csv", costs_csv(costs)));
-  SOTTO_CHECK(write_file_atomically(out / "figure.svg", to_svg(costs_chart(experiment, costs))));
+  SOTTO_CHECK(
+      write_findings(out, done.json, costs_csv(costs), {to_svg(costs_chart(experiment, costs))}));
   done.json["out"] = out.string();
   Table table({"configuration", "weights", "paper", "perturbation", "making it, once", "memory"});
   done.markdown = markdown_head(experiment, options,
@@ -171,8 +171,8 @@ std::filesystem::path folder_of(const Experiment& experiment, const ReproduceOpt
 
 Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOptions& options) {
   if (experiment.measure == "audit") return reproduce_audit(experiment, options);
-  if (!options.only.empty()) {
-    return fail(ErrorKind::kUsage, "reproduce: --only is for experiments that audit");
+  if (!options.only.empty() && !experiment.measure.empty()) {
+    return fail(ErrorKind::kUsage, "reproduce: --only is for experiments that train or audit");
   }
   if (experiment.measure == "shuffled") return reproduce_shuffled(experiment, options);
   if (experiment.measure == "refutations") return reproduce_refutations(experiment, options);
@@ -184,7 +184,14 @@ Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOption
   request.seeds = options.seeds;
   request.device = options.device;
   request.quick = options.quick;
-  SOTTO_TRY(const Study study, make_study(experiment, request));
+  SOTTO_TRY(Study study, make_study(experiment, request));
+  std::erase_if(study.configurations, [&](const Configuration& configuration) {
+    return configuration.label.find(options.only) == std::string::npos;
+  });
+  study.part = !options.only.empty();
+  if (study.configurations.empty()) {
+    return fail(ErrorKind::kUsage, experiment.name + " has no row with '" + options.only + "'");
+  }
   SOTTO_TRY(const Summary summary,
             run_study_shown(study, {options.jobs, options.threads, !options.quiet}));
   SOTTO_CHECK(write_results(summary, figures_of(experiment, summary)));

@@ -15,7 +15,7 @@ struct ReproduceOptions {
   std::filesystem::path data;
   std::optional<std::int64_t> seeds;
   std::string device;
-  std::string only;  // of audits: rows whose label has this in it
+  std::string only;  // rows whose label has this in it
   unsigned jobs = 0;
   unsigned threads = 0;
   bool quick = false;

@@ -4,13 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "account/ledger_file.h"
+#include "base/json_number.h"
 
 namespace sotto {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json rounds(std::uint64_t count) { return count == Limits().rounds ? Json(nullptr) : Json(count); }
 
@@ -20,8 +19,8 @@ struct Writer {
     line["kind"] = "limits";
     line["client"] = e.client;
     line["dataset"] = e.dataset;
-    line["epsilon_per_round"] = number(e.limits.epsilon_per_round);
-    line["epsilon"] = number(e.limits.epsilon);
+    line["epsilon_per_round"] = number_or_null<Json>(e.limits.epsilon_per_round);
+    line["epsilon"] = number_or_null<Json>(e.limits.epsilon);
     line["delta"] = e.limits.delta;
     line["rounds"] = rounds(e.limits.rounds);
   }
@@ -32,9 +31,9 @@ struct Writer {
     line["task"] = e.task;
     line["round"] = e.round;
     line["mechanism"] = e.mechanism_id;
-    line["epsilon"] = number(e.cost.epsilon);
+    line["epsilon"] = number_or_null<Json>(e.cost.epsilon);
     line["delta"] = e.cost.delta;
-    line["unit_epsilon"] = number(e.cost.unit_epsilon);
+    line["unit_epsilon"] = number_or_null<Json>(e.cost.unit_epsilon);
     line["units"] = e.cost.units;
   }
   void operator()(const BindEntry& e) const {

@@ -13,6 +13,11 @@
 
 namespace sotto {
 
+/// As many threads as were asked for; 0: as many as the machine has.
+inline unsigned thread_count(unsigned requested) {
+  return requested > 0 ? requested : std::max(1U, std::thread::hardware_concurrency());
+}
+
 /// Calls body(lane, index) -> Result<void> for every index below count, on `lanes` threads at most
 /// (the caller's is one of them). After an error no higher index is begun; the error of the lowest
 /// index is returned, whatever the timing.

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/text.h"
+#include "experiment/measure.h"
 #include "experiment/summary.h"
 
 namespace sotto {
@@ -149,15 +150,9 @@ Result<std::vector<AttackRow>> measure_weight_inference(const Experiment& experi
 nlohmann::ordered_json attack_json(const Experiment& experiment, const std::vector<AttackRow>& rows,
                                    const AttackStudyOptions& options) {
   using Json = nlohmann::ordered_json;
-  Json json = {{"format", "sotto.attack.v1"},
-               {"name", experiment.name},
-               {"title", experiment.name + ": " + experiment.summary},
-               {"quick", options.quick},
-               {"complete", true},
-               {"machine", machine_text()},
-               {"date", today()},
-               {"seed", options.seed},
-               {"rows", Json::array()}};
+  Json json = measured_head("sotto.attack.v1", experiment, options.quick);
+  json["seed"] = options.seed;
+  json["rows"] = Json::array();
   for (const AttackRow& row : rows) {
     const WeightFinding& last = row.found.last();
     const WeightTheory& theory = row.found.theory;

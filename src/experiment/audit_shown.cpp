@@ -6,9 +6,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_number.h"
 #include "base/machine.h"
 #include "base/text.h"
 #include "experiment/audit_study.h"
+#include "experiment/measure.h"
 #include "experiment/summary.h"
 #include "report/html_parts.h"
 #include "report/markup.h"
@@ -17,8 +19,6 @@ namespace sotto {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 /// "CIFAR-10: benign" -> the picture and the curve.
 std::pair<std::string, std::string> parts_of(const std::string& label) {
@@ -39,12 +39,12 @@ double place_of(const AuditRow& row) {
 
 Json bounds_json(const VectorFinding& finding) {
   return {{"distinguisher", name_of(finding.distinguisher)},
-          {"mean_raw", finite(finding.mean.raw)},
-          {"mean_raw_deviation", finite(finding.mean.raw_deviation)},
+          {"mean_raw", number_or_null<Json>(finding.mean.raw)},
+          {"mean_raw_deviation", number_or_null<Json>(finding.mean.raw_deviation)},
           {"mean_two_sided", finding.mean.two_sided},
           {"mean_pooled", finding.mean.pooled},
           {"epsilon_lower", finding.all.best},
-          {"raw", finite(finding.all.raw)},
+          {"raw", number_or_null<Json>(finding.all.raw)},
           {"two_sided", finding.all.two_sided},
           {"pooled", finding.all.pooled},
           {"fpr", finding.all.fpr},
@@ -52,9 +52,6 @@ Json bounds_json(const VectorFinding& finding) {
           {"accuracy", finding.all.accuracy},
           {"verdict", name_of(finding.verdict)}};
 }
-
-/// A lower bound, never rounded up.
-std::string down(double bound) { return fmt::format("{:.3f}", std::floor(bound * 1e3) / 1e3); }
 
 std::string words(const std::optional<PaperFigure>& paper) {
   if (!paper) return "-";
@@ -81,8 +78,9 @@ std::string table(const std::vector<AuditRow>& rows) {
         "<td><span class=\"chip {}\">{}</span></td><td class=\"n\">{}</td></tr>\n",
         escape(label), number_up(row.finding.exact), words(row.paper),
         number(row.finding.mean.raw, 3), number(row.finding.mean.raw_deviation, 2),
-        down(row.finding.all.best), down(likelihood.all.best), percent(row.finding.all.accuracy),
-        good ? "good" : "bad", name_of(row.finding.verdict), duration(row.seconds));
+        number_down(row.finding.all.best, 3), number_down(likelihood.all.best, 3),
+        percent(row.finding.all.accuracy), good ? "good" : "bad", name_of(row.finding.verdict),
+        duration(row.seconds));
   }
   return out + "</tbody></table></div></section>\n";
 }
@@ -90,13 +88,7 @@ std::string table(const std::vector<AuditRow>& rows) {
 }  // namespace
 
 Json audit_json(const Experiment& experiment, const std::vector<AuditRow>& rows, bool quick) {
-  Json json = {{"format", "sotto.audit-study.v1"},
-               {"name", experiment.name},
-               {"title", experiment.name + ": " + experiment.summary},
-               {"quick", quick},
-               {"complete", true},
-               {"machine", machine_text()},
-               {"date", today()}};
+  Json json = measured_head("sotto.audit-study.v1", experiment, quick);
   json["rows"] = Json::array();
   for (const AuditRow& row : rows) {
     Json entry = {{"label", row.label}};
@@ -107,8 +99,8 @@ Json audit_json(const Experiment& experiment, const std::vector<AuditRow>& rows,
     entry["model"] = row.settings.scene.data.empty() ? "" : row.settings.scene.model;
     entry["model_accuracy"] = row.model_accuracy ? Json(*row.model_accuracy) : Json(nullptr);
     entry["dimension"] = row.dimension;
-    entry["claim"] = finite(row.finding.claim);
-    entry["exact_epsilon"] = finite(row.finding.exact);
+    entry["claim"] = number_or_null<Json>(row.finding.claim);
+    entry["exact_epsilon"] = number_or_null<Json>(row.finding.exact);
     entry["delta"] = row.finding.delta;
     entry["confidence"] = row.settings.confidence;
     entry["trials"] = row.trials;

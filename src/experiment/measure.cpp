@@ -86,6 +86,17 @@ Result<Cost> measure_row(const Experiment& experiment, const ExperimentRow& row,
 
 }  // namespace
 
+nlohmann::ordered_json measured_head(const std::string& format, const Experiment& experiment,
+                                     bool quick) {
+  return {{"format", format},
+          {"name", experiment.name},
+          {"title", experiment.name + ": " + experiment.summary},
+          {"quick", quick},
+          {"complete", true},
+          {"machine", machine_text()},
+          {"date", today()}};
+}
+
 Result<std::vector<Cost>> measure_perturbation(const Experiment& experiment, int turns) {
   std::vector<Cost> costs;
   for (const ExperimentRow& row : experiment.rows) {
@@ -97,13 +108,7 @@ Result<std::vector<Cost>> measure_perturbation(const Experiment& experiment, int
 
 nlohmann::ordered_json costs_json(const Experiment& experiment, const std::vector<Cost>& costs,
                                   bool quick) {
-  nlohmann::ordered_json json = {{"format", "sotto.cost.v1"},
-                                 {"name", experiment.name},
-                                 {"title", experiment.name + ": " + experiment.summary},
-                                 {"quick", quick},
-                                 {"complete", true},
-                                 {"machine", machine_text()},
-                                 {"date", today()}};
+  nlohmann::ordered_json json = measured_head("sotto.cost.v1", experiment, quick);
   json["rows"] = nlohmann::ordered_json::array();
   for (const Cost& cost : costs) {
     json["rows"].push_back(

@@ -12,6 +12,10 @@
 
 namespace sotto {
 
+/// What the JSON of every experiment without runs begins with: name, title, machine, date.
+nlohmann::ordered_json measured_head(const std::string& format, const Experiment& experiment,
+                                     bool quick);
+
 struct Cost {
   std::string label;
   double weights = 0.0;

@@ -5,16 +5,16 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_number.h"
 #include "base/machine.h"
+#include "experiment/measure.h"
+#include "experiment/results.h"
 #include "experiment/summary.h"
 
 namespace sotto {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// JSON has no infinity: null stands for it.
-Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json finding_json(const AuditFinding& finding, double claim, double confidence) {
   return {{"epsilon_lower", finding.epsilon_lower},
@@ -25,18 +25,10 @@ Json finding_json(const AuditFinding& finding, double claim, double confidence) 
           {"fpr", finding.bounds.fpr},
           {"fnr", finding.bounds.fnr},
           {"accuracy", finding.bounds.accuracy},
-          {"raw", finite(finding.bounds.raw)},
+          {"raw", number_or_null<Json>(finding.bounds.raw)},
           {"two_sided", finding.bounds.two_sided},
           {"pooled", finding.bounds.pooled},
           {"seconds", finding.seconds}};
-}
-
-/// A cell of a CSV file.
-std::string quoted(std::string text) {
-  for (std::size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2) {
-    text.insert(at, "\"");
-  }
-  return '"' + text + '"';
 }
 
 }  // namespace
@@ -55,15 +47,9 @@ Result<std::vector<Refutation>> measure_refutations(
 
 Json refutations_json(const Experiment& experiment, const std::vector<Refutation>& rows,
                       const RefutationPlan& plan) {
-  Json json = {{"format", "sotto.refutations.v1"},
-               {"name", experiment.name},
-               {"title", experiment.name + ": " + experiment.summary},
-               {"quick", plan.quick},
-               {"complete", true},
-               {"machine", machine_text()},
-               {"date", today()},
-               {"confidence", plan.confidence},
-               {"seed", plan.seed}};
+  Json json = measured_head("sotto.refutations.v1", experiment, plan.quick);
+  json["confidence"] = plan.confidence;
+  json["seed"] = plan.seed;
   bool all = true;
   json["rows"] = Json::array();
   for (const Refutation& row : rows) {
@@ -73,7 +59,7 @@ Json refutations_json(const Experiment& experiment, const std::vector<Refutation
                   {"where", what.where},
                   {"claim_words", what.claim},
                   {"delta", what.delta},
-                  {"exact", finite(what.exact)},
+                  {"exact", number_or_null<Json>(what.exact)},
                   {"exact_infinite", std::isinf(what.exact)},
                   {"derived", what.derived},
                   {"event", what.event},
@@ -97,11 +83,12 @@ std::string refutations_csv(const std::vector<Refutation>& rows) {
   for (const Refutation& row : rows) {
     const RefutationCase& what = row.what;
     text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", what.name,
-                        quoted(what.paper), quoted(what.where), quoted(what.claim), what.claimed,
-                        what.delta, row.audited.epsilon_lower, row.confidence, row.audited.trials,
-                        what.exact, name_of(row.audited.verdict), quoted(what.why),
-                        quoted(what.remedy), what.remedy_claimed, row.remedy.epsilon_lower,
-                        row.remedy.trials, name_of(row.remedy.verdict), row.seconds);
+                        csv_field(what.paper), csv_field(what.where), csv_field(what.claim),
+                        what.claimed, what.delta, row.audited.epsilon_lower, row.confidence,
+                        row.audited.trials, what.exact, name_of(row.audited.verdict),
+                        csv_field(what.why), csv_field(what.remedy), what.remedy_claimed,
+                        row.remedy.epsilon_lower, row.remedy.trials, name_of(row.remedy.verdict),
+                        row.seconds);
   }
   return text;
 }

@@ -70,20 +70,19 @@ Json finding_json(const Finding& finding) {
   return json;
 }
 
-/// A field of a CSV line: quoted where it must be.
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
-}
-
 std::string csv_epsilon(const std::optional<PrivacyClaim>& claim) {
   if (!claim) return "";
   return std::isinf(claim->epsilon) ? "inf" : fmt::format("{}", claim->epsilon);
 }
 
 }  // namespace
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
 
 std::string paper_text(const std::optional<PaperFigure>& paper) {
   if (!paper) return "-";
@@ -113,7 +112,7 @@ nlohmann::ordered_json results_json(const Summary& summary) {
                {"title", summary.study->title},
                {"quick", summary.study->quick},
                {"statistic", summary.study->statistic},
-               {"complete", summary.complete()},
+               {"complete", summary.complete() && !summary.study->part},
                {"machine", summary.machine},
                {"date", summary.date},
                {"seeds", summary.study->seeds},
@@ -133,11 +132,11 @@ std::string results_csv(const Summary& summary) {
       "epsilon_client,delta_client,seconds,failed,quick\n";
   for (const Finding& finding : summary.findings) {
     const Configuration& configuration = *finding.configuration;
-    text += field(configuration.label);
+    text += csv_field(configuration.label);
     for (const Vary& axis : summary.axes) {
       text += ',';
       for (const auto& [key, value] : configuration.varied) {
-        if (key == axis.key) text += field(value);
+        if (key == axis.key) text += csv_field(value);
       }
     }
     const auto& accuracy = finding.accuracy;

@@ -19,6 +19,9 @@ std::string epsilon_words(const std::optional<PrivacyClaim>& claim);
 /// Of one record: "infinite (features alone 34,886)" where its label has no protection.
 std::string record_words(const Finding& finding);
 
+/// A field of a CSV line: quoted where it must be.
+std::string csv_field(const std::string& text);
+
 /// {"format":"sotto.study.v1","name","quick","machine","date","configurations":[...]}
 nlohmann::ordered_json results_json(const Summary& summary);
 /// One line for each configuration.

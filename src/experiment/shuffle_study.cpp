@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/nearest.h"
+#include "experiment/measure.h"
 #include "experiment/summary.h"
 #include "sotto/account.h"
 
@@ -124,13 +125,7 @@ Result<void> measure_shuffle(std::vector<ShuffleRow>& rows, unsigned threads,
 
 nlohmann::ordered_json shuffle_json(const Experiment& experiment,
                                     const std::vector<ShuffleRow>& rows, bool quick) {
-  nlohmann::ordered_json json = {{"format", "sotto.shuffled.v1"},
-                                 {"name", experiment.name},
-                                 {"title", experiment.name + ": " + experiment.summary},
-                                 {"quick", quick},
-                                 {"complete", true},
-                                 {"machine", machine_text()},
-                                 {"date", today()}};
+  nlohmann::ordered_json json = measured_head("sotto.shuffled.v1", experiment, quick);
   const auto optional = [](const std::optional<double>& value) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
   };

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/parallel.h"
 #include "data/known.h"
 #include "experiment/process.h"
 
@@ -186,8 +187,7 @@ void Runner::report() const {
 
 Result<std::vector<RunOutcome>> Runner::execute() {
   SOTTO_CHECK(look_around());
-  const unsigned cores =
-      options_.threads > 0 ? options_.threads : std::max(1U, std::thread::hardware_concurrency());
+  const unsigned cores = thread_count(options_.threads);
   const auto wanted = options_.jobs > 0 ? options_.jobs : cores;
   const auto jobs = std::max<std::size_t>(1, std::min<std::size_t>(wanted, waiting_.size()));
   threads_ = std::max(1U, cores / static_cast<unsigned>(jobs));

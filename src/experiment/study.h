@@ -42,6 +42,7 @@ struct Study {
   std::vector<std::string> seeds;   // values of federation.seed; empty: the recipe's own
   std::string statistic = "final";  // accuracy of the last round, or "best" of all
   bool quick = false;
+  bool part = false;  // configurations of the experiment were left out
 };
 
 /// One run of a study, with its recipe read and checked.

@@ -3,16 +3,12 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/json_number.h"
 #include "sotto/federation.h"
 
 namespace sotto {
 
 namespace {
-
-/// Infinity has no JSON number: null stands for it.
-nlohmann::json number_or_null(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
 
 std::string mechanism_name(const Mechanism& mechanism) {
   const std::string id(mechanism.id());
@@ -49,8 +45,8 @@ nlohmann::json group_record(const GroupClaims& group) {
     mechanisms.push_back({{"mechanism", mechanism_name(*mechanism)},
                           {"mechanism_id", mechanism->id()},
                           {"weights", mechanism->outputs()},
-                          {"unit_epsilon", number_or_null(guarantee.unit_epsilon)},
-                          {"epsilon", number_or_null(guarantee.epsilon)}});
+                          {"unit_epsilon", number_or_null<nlohmann::json>(guarantee.unit_epsilon)},
+                          {"epsilon", number_or_null<nlohmann::json>(guarantee.epsilon)}});
   }
   const nlohmann::json none = "none";  // where nothing leaves a client
   return {{"name", group.name},
@@ -71,10 +67,11 @@ nlohmann::json group_record(const GroupClaims& group) {
 }  // namespace
 
 nlohmann::json to_json(const Claim& claim) {
-  return {{"scope", claim.scope},           {"epsilon", number_or_null(claim.epsilon)},
-          {"delta", claim.delta},           {"theorem", claim.theorem},
-          {"assumption", claim.assumption}, {"source", claim.source},
-          {"vacuous", claim.vacuous()}};
+  return {
+      {"scope", claim.scope},           {"epsilon", number_or_null<nlohmann::json>(claim.epsilon)},
+      {"delta", claim.delta},           {"theorem", claim.theorem},
+      {"assumption", claim.assumption}, {"source", claim.source},
+      {"vacuous", claim.vacuous()}};
 }
 
 const GroupClaims& worst_group(std::span<const GroupClaims> groups) {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "federation/baselines.h"
 #include "federation/budget.h"
 #include "federation/combine.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/parallel.h"
 #include "federation/baselines.h"
 #include "federation/plan.h"
 #ifdef SOTTO_WITH_SECURE
@@ -79,10 +80,6 @@ Result<void> encode_records(const Recipe& recipe, const RunOptions& options,
 Optimizer optimizer_of(std::string_view name) {
   if (name == "adam") return Optimizer::kAdam;
   return name == "rmsprop" ? Optimizer::kRmsprop : Optimizer::kSgd;
-}
-
-unsigned thread_count(unsigned requested) {
-  return requested > 0 ? requested : std::max(1U, std::thread::hardware_concurrency());
 }
 
 Result<std::vector<float>> starting_weights(const Recipe& recipe, const RunOptions& options,

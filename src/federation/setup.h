@@ -30,7 +30,4 @@ Result<std::vector<float>> starting_weights(const Recipe& recipe, const RunOptio
 
 Optimizer optimizer_of(std::string_view name);
 
-/// Number of threads that `requested` means here; 0 asks for all.
-unsigned thread_count(unsigned requested);
-
 }  // namespace sotto

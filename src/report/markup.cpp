@@ -108,6 +108,12 @@ std::string number_up(double value) {
   return number((is_short ? nearest_step : std::ceil(steps)) * unit);
 }
 
+std::string number_down(double value, int decimals) {
+  if (!std::isfinite(value)) return "infinite";
+  const double scale = std::pow(10.0, decimals);
+  return fmt::format("{:.{}f}", std::floor(value * scale) / scale, decimals);
+}
+
 std::string percent(double share, int decimals) {
   return fmt::format("{:.{}f}\xC2\xA0%", 100.0 * share, decimals);
 }

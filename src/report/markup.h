@@ -23,6 +23,10 @@ std::string number(double value, int digits = 4);
 /// epsilons, which must not look better than they are.
 std::string number_up(double value);
 
+/// Never above `value`: so many decimals, or "infinite". For lower bounds, which must not look
+/// stronger than they are.
+std::string number_down(double value, int decimals);
+
 /// 0.9512 -> "95.12 %", with `decimals` after the point.
 std::string percent(double share, int decimals = 2);
 
