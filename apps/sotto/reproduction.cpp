@@ -54,6 +54,16 @@ std::string markdown_head(const Experiment& experiment, const ReproduceOptions& 
   return text + "\n\n`" + command_text(experiment, options) + "`: " + facts + ".\n\n";
 }
 
+/// "98.35 ± 0.10 %", and of how many runs where some are missing.
+std::string measured_words(const Finding& finding, std::size_t seeds) {
+  if (!finding.accuracy) return "failed";
+  std::string text = accuracy_text(*finding.accuracy);
+  if (finding.accuracy->count < seeds) {
+    text += fmt::format(" ({} of {} runs)", finding.accuracy->count, seeds);
+  }
+  return text;
+}
+
 std::string markdown_of(const Experiment& experiment, const ReproduceOptions& options,
                         const Summary& summary) {
   const std::size_t seeds = summary.study->seeds.size();
@@ -69,15 +79,20 @@ std::string markdown_of(const Experiment& experiment, const ReproduceOptions& op
   for (const Finding& finding : summary.findings) {
     const Configuration& configuration = *finding.configuration;
     text += "|" + cell(configuration.label) + cell(paper_text(configuration.paper)) +
-            cell(finding.accuracy ? accuracy_text(*finding.accuracy) : "failed") +
-            cell(epsilon_words(finding.unit)) + cell(record_words(finding)) +
-            cell(epsilon_words(finding.client)) + cell(duration(finding.seconds)) + "\n";
+            cell(measured_words(finding, seeds)) + cell(epsilon_words(finding.unit)) +
+            cell(record_words(finding)) + cell(epsilon_words(finding.client)) +
+            cell(duration(finding.seconds)) + "\n";
     const std::string note = configuration.note.empty()
                                  ? ""
                                  : "- " + configuration.series + ": " + configuration.note + "\n";
     if (!note.empty() && notes.find(note) == std::string::npos) notes += note;
   }
   return text + (notes.empty() ? "" : "\n" + notes);
+}
+
+Json at_or_null(const Json& json, const char* key) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  return found != json.end() ? *found : Json();
 }
 
 /// Points of other experiments: "srr-mnist: SRR, epsilon = 5 => SRR-FL, epsilon 5".
@@ -92,16 +107,18 @@ std::vector<NamedPoint> compared(const Experiment& experiment, const std::filesy
         entry.substr(colon + 2, arrow == std::string::npos ? std::string::npos : arrow - colon - 2);
     const std::filesystem::path file = out.parent_path() / name / "results.json";
     const Result<std::string> text = read_text(file);
+    // A file that is not there, or is not what an experiment writes, only lacks the point.
     const Json json = text ? Json::parse(*text, nullptr, false) : Json();
+    const Json rows = at_or_null(json, "configurations");
     bool found = false;
-    for (const Json& row : json.value("configurations", Json::array())) {
-      if (row.value("label", "") != label || !row["accuracy"].is_number()) continue;
-      const Json& claim = row["claims"]["client"];
-      const bool finite = claim.is_object() && claim["epsilon"].is_number();
+    for (const Json& row : rows.is_array() ? rows : Json::array()) {
+      const Json accuracy = at_or_null(row, "accuracy");
+      if (at_or_null(row, "label") != label || !accuracy.is_number()) continue;
+      const Json epsilon = at_or_null(at_or_null(at_or_null(row, "claims"), "client"), "epsilon");
       points.push_back(
           {arrow == std::string::npos ? label : entry.substr(arrow + 4),
-           finite ? claim["epsilon"].get<double>() : std::numeric_limits<double>::infinity(),
-           row["accuracy"].get<double>()});
+           epsilon.is_number() ? epsilon.get<double>() : std::numeric_limits<double>::infinity(),
+           accuracy.get<double>()});
       found = true;
     }
     if (!found) {

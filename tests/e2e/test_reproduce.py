@@ -5,7 +5,7 @@ import os
 import time
 import unittest
 
-from sotto_program import SottoTest
+from sotto_program import SottoTest, sotto
 
 
 class List(SottoTest):
@@ -72,6 +72,24 @@ class Quick(SottoTest):
         rows = self.ok("reproduce", "srr-mechanisms", "--quick", "--out", out, "--markdown")
         self.assertIn("| MNIST, noise-free | 97.9 % |", rows)
         self.assertIn("`sotto reproduce srr-mechanisms --quick`", rows)
+
+    def test_points_of_experiments_that_were_not_run_are_named(self):
+        (self.folder / "srr-mnist").mkdir()
+        (self.folder / "srr-mnist" / "results.json").write_text('{"configurations": 3}')
+        done = sotto("reproduce", "client-level", "--quick", "--seeds", "1",
+                     "--out", self.folder / "r", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("srr-mnist", "ldp-fl-mnist", "ldpfl-mnist"):
+            self.assertIn(f"run `sotto reproduce {name}` first", done.stderr)
+        self.assertTrue((self.folder / "r" / "figure.svg").exists())
+
+    def test_only_repeats_the_rows_that_are_asked_for(self):
+        result = self.json("reproduce", "ldp-fl-mnist", "--quick", "--only", "noise-free",
+                           "--seeds", "1", "--out", self.folder / "r")
+        self.assertEqual([c["label"] for c in result["configurations"]], ["noise-free"])
+        self.assertFalse(result["complete"])
+        self.fails(2, ["no row with 'nothing'"], "reproduce", "ldp-fl-mnist", "--quick",
+                   "--only", "nothing", "--out", self.folder / "r")
 
 
 class Demo(SottoTest):
