@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 from typing import Any, Dict, Optional, Tuple, Union
 
 from . import _core
-from ._mechanism import Report
+from ._mechanism import Mechanism, Report
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,14 @@ class Ledger:
         if found is None:
             return None
         return Spent(**{**found, "limits": Limits(*found["limits"])})
+
+    def charge(self, mechanism: Mechanism, size: int, round: int) -> str:
+        """Pays for a report of `size` values before any data is read; BudgetExceeded if refused.
+
+        The state of the round is returned: "charged", or "bound" and "delivered" where its report
+        was drawn before. Mechanism.perturb does this by itself and finds the charge again.
+        """
+        return self._charge(mechanism._made_for(size), round).state
 
     def delivered(self, report: Report) -> None:
         """Notes that the receiver has confirmed a report."""
