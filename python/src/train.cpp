@@ -62,6 +62,13 @@ py::tuple run(const std::string& text, const std::string& place,
   {
     py::gil_scoped_release free;
     const Recipe recipe = take(parse_recipe(text, place, settings));
+#ifndef SOTTO_WITH_TRAIN
+    if (!out.empty()) {
+      throw Failure({ErrorKind::kUsage,
+                     "out: LibTorch writes the model of a run, and this package was built without "
+                     "it; leave out= away and take the model from the result"});
+    }
+#endif
     RunOptions options;
     options.out = out;
     options.data_folder = data;
@@ -96,6 +103,8 @@ py::tuple run(const std::string& text, const std::string& place,
     record["stopped"] = result.stopped;
     record["claims"] = nlohmann::json::array();
     for (const Claim& claim : result.claims) record["claims"].push_back(to_json(claim));
+    const Claim* const promise = client_claim(result.claims);
+    record["client_claim"] = promise != nullptr ? to_json(*promise) : nlohmann::json(nullptr);
   }
   return py::make_tuple(record.dump(), tensors_of(made->layout(), result.model));
 }
