@@ -7,6 +7,7 @@ is also what is built where CMake finds none.
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +36,7 @@ class CMakeBuild(build_ext):
             "cmake", "-S", str(ROOT), "-B", str(build), "-DCMAKE_BUILD_TYPE=Release",
             "-DSOTTO_PYTHON=ON", f"-DSOTTO_PYTHON_OUTPUT={output}",
             f"-DPython_EXECUTABLE={sys.executable}", "-DSOTTO_CLI=OFF", "-DSOTTO_TESTS=OFF",
-            "-DSOTTO_FETCH=OFF", *extra]
+            "-DSOTTO_FETCH=OFF", *(["-GNinja"] if shutil.which("ninja") else []), *extra]
         chosen = any(argument.startswith("-DSOTTO_TRAIN") for argument in extra)
         if subprocess.run(configure).returncode != 0:
             if chosen:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import sotto
+from sotto.account import text  # rounds up: nothing looks more private than it is
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--rounds", type=int, default=6)
@@ -26,23 +27,23 @@ print(f"{len(data.train):,} clients with one sample of shape {data.train.x.shape
 # %% The mechanism, and what one report of it promises
 mechanism = sotto.Mechanism("privunit", epsilon=4, norm=1)
 guarantee = mechanism.guarantee(size=8_340)
-print(f"one report: epsilon {guarantee.epsilon:.4g}, {guarantee.statement}")
+print(f"one report: epsilon {text(guarantee.epsilon)}, {guarantee.statement}")
 
 # %% It is attacked before it is trusted: no audit may find more than it promises
 found = sotto.audit(mechanism, trials=4_000)
-print(f"an audit finds at least {found.epsilon_lower:.3g}: {found.verdict}")
+print(f"an audit finds at least {text(found.epsilon_lower, lower=True)}: {found.verdict}")
 
 # %% What all rounds together cost a client, known before any training
 settings = {"federation.rounds": arguments.rounds}
 claims, _ = sotto.account.recipe(recipe, settings=settings)
 for claim in claims:
-    print(f"  {claim.scope:<48} epsilon {claim.epsilon:<8.4g} delta {claim.delta:g}")
+    print(f"  {claim.scope:<48} epsilon {text(claim.epsilon):<8} delta {text(claim.delta)}")
 
 # %% The training
 private = sotto.run(recipe, settings={**settings, "federation.evaluate_every": 1}, progress=True)
 promise = private.client_claim
 print(f"after {len(private.rounds)} rounds: accuracy {100 * private.final_accuracy:.1f} %, and for "
-      f"every client epsilon {promise.epsilon:.3g} at delta {promise.delta:g}")
+      f"every client epsilon {text(promise.epsilon)} at delta {text(promise.delta)}")
 
 # %% The figure
 try:
@@ -56,7 +57,7 @@ else:
     plt.plot(private.rounds, 100 * private.accuracy, "o-")
     plt.xlabel("round")
     plt.ylabel("accuracy on the test set, %")
-    plt.title(f"epsilon {promise.epsilon:.3g} for a client over the whole training")
+    plt.title(f"epsilon {text(promise.epsilon)} for a client over the whole training")
     plt.grid(alpha=0.3)
     plt.savefig(arguments.out, dpi=150)
     print(f"figure: {arguments.out}")

@@ -13,6 +13,7 @@ True
 
 from __future__ import annotations
 
+import decimal
 import json
 import os
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from ._mechanism import Mechanism
 from ._recipes import recipe_text, settings_of
 
 __all__ = ["Bound", "Certificate", "Claim", "Plan", "PrivacyLoss", "best", "certificate", "claims",
-           "compose", "loss", "plan", "recipe", "shuffle"]
+           "compose", "loss", "plan", "recipe", "shuffle", "text"]
 
 VACUOUS = 50.0  # e^50 protects nobody
 
@@ -85,6 +86,19 @@ def best(bounds: Iterable[Bound]) -> Optional[Bound]:
     """The valid upper bound with the least epsilon."""
     valid = [bound for bound in bounds if bound.upper and bound.epsilon is not None]
     return min(valid, key=lambda bound: bound.epsilon, default=None)
+
+
+def text(epsilon: float, digits: int = 4, *, lower: bool = False) -> str:
+    """An epsilon or delta for people, rounded up, so that it never looks better than it is.
+
+    Of a lower bound (`lower`), as audits find it: rounded down.
+
+    >>> text(0.47513), text(1 / 3, 2), text(3.4999, 2, lower=True)
+    ('0.4752', '0.34', '3.4')
+    """
+    rounding = decimal.ROUND_FLOOR if lower else decimal.ROUND_CEILING
+    context = decimal.Context(prec=digits, rounding=rounding)
+    return f"{float(context.create_decimal(repr(float(epsilon)))):.{digits}g}"
 
 
 def _within(name: str, value: float, low: float, high: float, open_ends: bool = False) -> None:

@@ -1,6 +1,10 @@
 """Runs from Python give what the program gives."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,3 +93,14 @@ def test_data():
     assert not np.array_equal(other.train.x, split.train.x)
     with pytest.raises((ValueError, FileNotFoundError), match="mnits|no such"):
         sotto.load_data("mnits")
+
+
+def test_the_tutorial_runs(tmp_path):
+    example = Path(__file__).resolve().parents[2] / "examples" / "python" / "client_level.py"
+    package = Path(sotto.__file__).resolve().parents[1]
+    done = subprocess.run([sys.executable, "-B", example, "--rounds", "1", "--out", "figure.png"],
+                          cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(package)},
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "for every client epsilon 0." in done.stdout
+    assert "consistent" in done.stdout
