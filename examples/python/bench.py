@@ -3,7 +3,8 @@
     SOTTO=build/release/sotto PYTHONPATH=build/release/python python3 examples/python/bench.py
 
 The program's best time and Python's best time are taken in alternating turns, so that what else
-the machine does hits both alike. C++ is timed without the copy into its own vector, Python with it.
+the machine does hits both alike. C++ is timed without the copy into the vector that the core clips,
+Python with it; the last column adds the time of such a copy to the former.
 """
 
 import argparse
@@ -43,22 +44,35 @@ def python(name: str, parameters: dict, x: np.ndarray) -> float:
     return best * 1e9 / x.size
 
 
+def copying(x: np.ndarray) -> float:
+    to = x.copy()
+    best = float("inf")
+    for _ in range(30):
+        start = time.perf_counter()
+        np.copyto(to, x)
+        best = min(best, time.perf_counter() - start)
+    return best * 1e9 / x.size
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--weights", type=int, default=1_000_000)
     parser.add_argument("--turns", type=int, default=5)
     arguments = parser.parse_args()
     x = np.random.default_rng(1).uniform(-0.09, 0.09, arguments.weights).astype(np.float32)
-    best_cpp, best_python = {}, {}
+    best_cpp, best_python, copy = {}, {}, float("inf")
     for _ in range(arguments.turns):
         told = cpp(arguments.weights)
+        copy = min(copy, copying(x))
         for label, (name, parameters) in SETTINGS.items():
             best_cpp[label] = min(best_cpp.get(label, np.inf), told[label])
             best_python[label] = min(best_python.get(label, np.inf), python(name, parameters, x))
-    print(f"{'mechanism':<24}{'C++ ns':>8}{'Python ns':>11}{'speed':>8}")
+    print(f"{'mechanism':<24}{'C++ ns':>8}{'Python ns':>11}{'speed':>8}{'with the copy':>15}")
     for label in SETTINGS:
         ratio = best_cpp[label] / best_python[label]
-        print(f"{label:<24}{best_cpp[label]:>8.2f}{best_python[label]:>11.2f}{100 * ratio:>7.0f} %")
+        fair = (best_cpp[label] + copy) / best_python[label]
+        print(f"{label:<24}{best_cpp[label]:>8.2f}{best_python[label]:>11.2f}{100 * ratio:>6.0f} %"
+              f"{100 * fair:>13.0f} %")
 
 
 if __name__ == "__main__":
