@@ -6,8 +6,9 @@
 
 #include "base/file.h"
 #include "base/json_number.h"
+#include "mechanism_options.h"
 #include "terminal.h"
-#include "verification.h"
+#include "verify_plot.h"
 
 namespace sotto::cli {
 namespace {
@@ -121,11 +122,22 @@ void print_inputs(const Verification& v) {
   fmt::print("\n{}", table.text());
 }
 
+Result<Verification> find_out(const MechanismOptions& options, std::size_t shown) {
+  SOTTO_TRY(const MechanismInfo* const info, find_mechanism(options.name));
+  SOTTO_TRY(const std::size_t size, options.input_size(info->kind));
+  SOTTO_TRY(auto mechanism, options.make(size));
+  Progress progress("verify");
+  return verify(*info, std::move(mechanism), options.parameters(*info), shown,
+                [&](std::size_t done, std::size_t total, const char* stage) {
+                  progress.update(done, total, stage);
+                });
+}
+
 Result<int> verify_command(const Arguments& arguments) {
   if (!arguments.at.empty() && arguments.plot.empty()) {
     return fail(ErrorKind::kUsage, "verify: --at needs --plot FILE.svg");
   }
-  SOTTO_TRY(const Verification v, verify(arguments.mechanism, arguments.inputs));
+  SOTTO_TRY(const Verification v, find_out(arguments.mechanism, arguments.inputs));
   if (!arguments.plot.empty()) {
     SOTTO_TRY(const std::string picture, plot_outputs(v, arguments.at));
     SOTTO_CHECK(write_file_atomically(arguments.plot, picture));

@@ -5,6 +5,7 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "mechanism/verification.h"
 
 namespace sotto::cli {
 namespace {
@@ -63,19 +64,11 @@ Result<std::size_t> MechanismOptions::input_size(MechanismKind kind) const {
 }
 
 std::size_t MechanismOptions::bits_of_feature() const {
-  const auto whole = set.find("whole");
-  const auto fraction = set.find("fraction");
-  if (whole == set.end() || fraction == set.end()) return 0;
-  // What is no valid number of bits is for the mechanism to complain about.
-  const double sum = whole->second + fraction->second;
-  return sum >= 0.0 && sum <= 64.0 ? 1 + static_cast<std::size_t>(sum) : 0;
+  return sotto::bits_of_feature(Parameters(set.begin(), set.end()));
 }
 
 std::size_t MechanismOptions::classes() const {
-  const auto it = set.find("classes");
-  return it != set.end() && it->second >= 2.0 && it->second <= 1e6
-             ? static_cast<std::size_t>(it->second)
-             : 0;
+  return classes_of(Parameters(set.begin(), set.end()));
 }
 
 Result<std::unique_ptr<Mechanism>> MechanismOptions::make(std::size_t size) const {

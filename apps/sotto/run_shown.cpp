@@ -42,13 +42,10 @@ Result<void> prepare_ledger(ShownRun& run) {
 
 }  // namespace
 
-/// The native engine where it can do the work: gradients of a linear network on the cpu, for which
-/// a call of LibTorch costs hundreds of times as much as the arithmetic. LibTorch writes the model.
+/// The native engine where it can do the work; LibTorch writes the model then too.
 Result<std::shared_ptr<const TrainerFactory>> make_engine(const TrainerRequest& request) {
   SOTTO_TRY(std::shared_ptr<const TrainerFactory> torch, make_torch_factory(request));
-  const bool native = request.gradients && request.file.empty() && request.device == "cpu" &&
-                      is_linear(request.network);
-  if (!native) return torch;
+  if (!trains_natively(request)) return torch;
   return make_native_factory(request, std::move(torch));
 }
 

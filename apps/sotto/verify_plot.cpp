@@ -2,6 +2,8 @@
 // decoded value, one curve for each chosen input (as figure 2 of the SRR-FL paper). Where outputs
 // are too many to be drawn one by one, the curve is a density. A vector mechanism has no
 // probability for one coordinate alone: its first coordinate is drawn many times and counted.
+#include "verify_plot.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 
 #include "base/text.h"
 #include "report/chart.h"
-#include "verification.h"
 
 namespace sotto::cli {
 namespace {

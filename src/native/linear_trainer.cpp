@@ -197,6 +197,11 @@ bool is_linear(const Network& network) {
          std::ranges::find_if(network.layers, weighs)->kind == LayerKind::kLinear;
 }
 
+bool trains_natively(const TrainerRequest& request) {
+  return request.gradients && request.file.empty() && request.device == "cpu" &&
+         is_linear(request.network);
+}
+
 Result<std::shared_ptr<const TrainerFactory>> make_native_factory(
     const TrainerRequest& request, std::shared_ptr<const TrainerFactory> saver) {
   if (!request.file.empty() || !is_linear(request.network) || request.device != "cpu") {

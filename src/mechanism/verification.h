@@ -1,14 +1,17 @@
-// What `sotto verify` finds out about a mechanism: its exact epsilon beside the claimed one, bias,
-// variance and expected error at many inputs, and whether its probabilities sum to one.
+// What can be found out about a mechanism from its own integers: its exact epsilon beside the
+// claimed one, bias, variance and expected error at many inputs, and whether its probabilities sum
+// to one.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "mechanism_options.h"
+#include "sotto/mechanism.h"
 
-namespace sotto::cli {
+namespace sotto {
 
 /// One input, and what the mechanism makes of it. For a value mechanism the input is a weight. For
 /// a vector mechanism it is the first coordinate, all others 0. For a bit mechanism it is the bit
@@ -40,8 +43,12 @@ struct Verification {
   bool holds() const { return guarantee.unit_epsilon <= guarantee.claimed_epsilon; }
 };
 
-/// `shown` inputs go into the table.
-Result<Verification> verify(const MechanismOptions& options, std::size_t shown);
+/// The mechanism called `info.name`, as make_mechanism() makes it from `parameters`. `shown` inputs
+/// go into the table; `progress` is told how many of how many steps of a stage are done.
+using VerifyProgress = std::function<void(std::size_t, std::size_t, const char* stage)>;
+Verification verify(const MechanismInfo& info, std::unique_ptr<Mechanism> mechanism,
+                    const Parameters& parameters, std::size_t shown,
+                    const VerifyProgress& progress = {});
 
 /// The vector that stands for `input` (see InputFinding).
 std::vector<float> input_vector(const Verification& verification, double input,
@@ -52,7 +59,9 @@ std::pair<double, double> input_interval(const Verification& verification);
 
 double decoded(const Mechanism& mechanism, Symbol symbol, std::size_t output = 0);
 
-/// The output distribution at the inputs `at` (where empty: low end, centre, half-way up), as SVG.
-Result<std::string> plot_outputs(const Verification& verification, std::vector<double> at);
+/// Bits that a feature is encoded in, with its sign; 0 where inputs are bits.
+std::size_t bits_of_feature(const Parameters& parameters);
+/// Classes of the label that is the last input value; 0 where there is none.
+std::size_t classes_of(const Parameters& parameters);
 
-}  // namespace sotto::cli
+}  // namespace sotto

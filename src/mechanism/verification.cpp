@@ -1,11 +1,9 @@
-#include "verification.h"
+#include "mechanism/verification.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "terminal.h"
-
-namespace sotto::cli {
+namespace sotto {
 namespace {
 
 /// Inputs of the finer grid: every grid value where they are no more than kMostGrid, else this many
@@ -29,9 +27,8 @@ std::vector<double> spread(double low, double high, std::size_t count) {
 }
 
 /// Every value of the grid of 10^-precision between the ends, or kFine evenly spread ones.
-std::vector<double> fine_inputs(const Verification& v, const MechanismOptions& options) {
+std::vector<double> fine_inputs(const Verification& v, const Parameters& parameters) {
   const auto [low, high] = input_interval(v);
-  const Parameters parameters = options.parameters(*v.info);
   if (const auto it = parameters.find("precision"); it != parameters.end()) {
     const double scale = std::pow(10.0, it->second);
     const double centre = std::round((low + high) / 2.0 * scale);
@@ -76,22 +73,25 @@ double expected_l1(const Verification& v, const std::vector<Symbol>& alphabet,
   return sum;
 }
 
-void find_values(Verification& v, const MechanismOptions& options, std::size_t shown) {
+void find_values(Verification& v, const Parameters& parameters, std::size_t shown,
+                 const VerifyProgress& progress) {
   const auto [low, high] = input_interval(v);
   for (const double input : spread(low, high, shown)) {
     v.inputs.push_back(find(v, input, 0));
   }
-  Progress progress("verify");
+  const auto tell = [&](std::size_t done, std::size_t total, const char* stage) {
+    if (progress) progress(done, total, stage);
+  };
   if (v.info->kind == MechanismKind::kValue) {
     const std::vector<Symbol> alphabet = v.mechanism->alphabet(0);
     const bool listed = !alphabet.empty() && alphabet.size() <= kMostSummed;
     for (std::size_t i = 0; listed && i < v.inputs.size(); ++i) {
       v.inputs[i].l1 = expected_l1(v, alphabet, v.inputs[i]);
       v.worst_l1 = std::max(v.worst_l1.value_or(0.0), *v.inputs[i].l1);
-      progress.update(i + 1, v.inputs.size(), "expected error");
+      tell(i + 1, v.inputs.size(), "expected error");
     }
   }
-  const std::vector<double> fine = fine_inputs(v, options);
+  const std::vector<double> fine = fine_inputs(v, parameters);
   const auto take_moments = [&](double input) {
     const std::vector<float> x = input_vector(v, input);
     const Moments moments = v.mechanism->moments(x, 0);
@@ -100,7 +100,7 @@ void find_values(Verification& v, const MechanismOptions& options, std::size_t s
   };
   for (std::size_t i = 0; i < fine.size(); ++i) {
     take_moments(fine[i]);
-    progress.update(i + 1, fine.size(), "bias and variance");
+    tell(i + 1, fine.size(), "bias and variance");
   }
   v.checked_inputs = fine.size();
   for (const InputFinding& finding : v.inputs) take_in(v, finding);
@@ -174,22 +174,39 @@ double decoded(const Mechanism& mechanism, Symbol symbol, std::size_t output) {
   return value;
 }
 
-Result<Verification> verify(const MechanismOptions& options, std::size_t shown) {
+std::size_t bits_of_feature(const Parameters& parameters) {
+  const auto whole = parameters.find("whole");
+  const auto fraction = parameters.find("fraction");
+  if (whole == parameters.end() || fraction == parameters.end()) return 0;
+  // What is no valid number of bits is for the mechanism to complain about.
+  const double sum = whole->second + fraction->second;
+  return sum >= 0.0 && sum <= 64.0 ? 1 + static_cast<std::size_t>(sum) : 0;
+}
+
+std::size_t classes_of(const Parameters& parameters) {
+  const auto it = parameters.find("classes");
+  return it != parameters.end() && it->second >= 2.0 && it->second <= 1e6
+             ? static_cast<std::size_t>(it->second)
+             : 0;
+}
+
+Verification verify(const MechanismInfo& info, std::unique_ptr<Mechanism> mechanism,
+                    const Parameters& parameters, std::size_t shown,
+                    const VerifyProgress& progress) {
   Verification v;
-  SOTTO_TRY(v.info, find_mechanism(options.name));
-  SOTTO_TRY(const std::size_t size, options.input_size(v.info->kind));
-  SOTTO_TRY(v.mechanism, options.make(size));
-  v.encoded = options.bits_of_feature() > 0;
-  v.classes = options.classes();
+  v.info = &info;
+  v.mechanism = std::move(mechanism);
+  v.encoded = bits_of_feature(parameters) > 0;
+  v.classes = classes_of(parameters);
   v.guarantee = v.mechanism->guarantee();
   v.worst = v.mechanism->worst_case();
   if (v.info->kind == MechanismKind::kBits) {
     find_bits(v, shown);
   } else {
-    find_values(v, options, shown);
+    find_values(v, parameters, shown, progress);
     if (v.info->kind == MechanismKind::kVector) find_squared_error(v);
   }
   return v;
 }
 
-}  // namespace sotto::cli
+}  // namespace sotto

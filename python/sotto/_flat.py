@@ -1,0 +1,44 @@
+"""Lists of arrays as one report: what adapters of frameworks share."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Sequence
+
+import numpy as np
+
+from ._core import PrivacyError
+from ._ledger import Ledger
+from ._mechanism import Mechanism
+
+
+def check(mechanism: Mechanism, ledger: Any, who: str) -> None:
+    """At construction: an adapter without a budget must not come to be."""
+    if not isinstance(ledger, Ledger):
+        raise PrivacyError(f"{who}: there is no ledger, so nothing may be sent; for a simulation "
+                           "open one with Limits.unlimited()")
+    if mechanism.kind == "bits":
+        raise ValueError(f"{who}: {mechanism.name} takes bits, not weights; valid: value and "
+                         "vector mechanisms")
+
+
+def perturb_all(arrays: Sequence[np.ndarray], mechanism: Mechanism, ledger: Ledger, round: int,
+                before: Optional[Sequence[np.ndarray]] = None) -> List[np.ndarray]:
+    """All arrays as one report, decoded. With `before`: their differences to it travel."""
+    for i, array in enumerate(arrays):
+        if array.dtype.kind != "f":
+            raise PrivacyError(f"array {i} of {array.dtype} cannot be protected: nothing is sent")
+    if not sum(array.size for array in arrays):
+        raise PrivacyError("there is no value to protect: nothing is sent")
+    if before is not None and [a.shape for a in arrays] != [b.shape for b in before]:
+        raise PrivacyError("the arrays have other shapes than those that were received: nothing is "
+                           "sent")
+    flat = np.concatenate([array.astype(np.float64).ravel() for array in arrays])
+    if before is not None:
+        start = np.concatenate([array.astype(np.float64).ravel() for array in before])
+        flat = flat - start
+    decoded = mechanism.perturb(flat, ledger=ledger, round=round).decode()
+    if before is not None:
+        decoded = decoded + start
+    ends = np.cumsum([array.size for array in arrays])
+    return [part.reshape(array.shape).astype(array.dtype)
+            for part, array in zip(np.split(decoded, ends[:-1]), arrays)]
