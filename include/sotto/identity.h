@@ -156,7 +156,6 @@ struct NodeOptions {
   std::string name;
   std::vector<std::string> hosts;  // names or addresses; empty: localhost
   int days = 365;
-  std::string policy;  // text of a client's policy.toml; empty: none is written
 };
 
 struct NodeRecord {

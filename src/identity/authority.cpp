@@ -148,9 +148,8 @@ Result<std::optional<PublicKey>> check_issue(const std::filesystem::path& folder
 }
 
 Result<void> write_bundle(const Staging& stage, const std::filesystem::path& folder,
-                          const NodeOptions& node, const std::string& certificate_pem,
-                          const std::string& key_pem, const SignKey& sign_key,
-                          const std::optional<SealKey>& seal_key,
+                          const std::string& certificate_pem, const std::string& key_pem,
+                          const SignKey& sign_key, const std::optional<SealKey>& seal_key,
                           const std::optional<PublicKey>& server_key) {
   SOTTO_TRY(const std::string ca, read_text(ca_folder(folder) / "ca.pem", kLargestPem));
   SOTTO_TRY(const std::string crl, read_text(ca_folder(folder) / "crl.pem", kLargestPem));
@@ -162,9 +161,6 @@ Result<void> write_bundle(const Staging& stage, const std::filesystem::path& fol
   if (seal_key) SOTTO_CHECK(stage.write("seal.key", seal_key_text(*seal_key), Readers::kOwner));
   const PublicKey& server = seal_key ? seal_key->public_key : *server_key;
   SOTTO_CHECK(stage.write("server.pub", server_key_text(server), Readers::kEveryone));
-  if (node.role == Role::kClient && !node.policy.empty()) {
-    SOTTO_CHECK(stage.write("policy.toml", node.policy, Readers::kOwner));
-  }
   return {};
 }
 
@@ -245,8 +241,7 @@ Result<NodeRecord> Authority::issue(const NodeOptions& node) const {
   const std::string pem = to_pem(certificate.get());
 
   SOTTO_TRY(Staging stage, Staging::beside(folder_ / node.name));
-  SOTTO_CHECK(
-      write_bundle(stage, folder_, node, pem, to_pem(key.get()), sign_key, seal_key, server));
+  SOTTO_CHECK(write_bundle(stage, folder_, pem, to_pem(key.get()), sign_key, seal_key, server));
   SOTTO_CHECK(write_file_atomically(ca_folder(folder_) / "issued" / (member.serial + ".pem"), pem));
   SOTTO_CHECK(stage.finish());
   return NodeRecord{std::move(member), NodeRecord::Status::kActive, folder_ / node.name};
