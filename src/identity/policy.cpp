@@ -89,7 +89,17 @@ std::string list_text(const std::vector<std::string>& values) {
     text += '"';
     for (const char c : value) {
       if (c == '"' || c == '\\') text += '\\';
-      text += c;
+      if (c >= 0 && (c < ' ' || c == 0x7F)) {  // TOML takes them in no other way
+        constexpr std::string_view kHex = "0123456789abcdef";
+        text += {'\\',
+                 'u',
+                 '0',
+                 '0',
+                 kHex[static_cast<std::size_t>(c >> 4)],
+                 kHex[static_cast<std::size_t>(c & 15)]};
+      } else {
+        text += c;
+      }
     }
     text += '"';
   }
