@@ -1,30 +1,21 @@
 // Writes the first inputs of every fuzz target: FOLDER/TARGET/NAME, from the makers of the tests.
+#include "seeds.h"
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 
-#include "readers/make.h"
 #include "sotto/certificate.h"
 
 namespace {
 
+using sotto::fuzz::SeedFolder;
 using sotto::make::Bytes;
 namespace make = sotto::make;
 
-class SeedFolder {
- public:
-  explicit SeedFolder(std::filesystem::path root) : root_(std::move(root)) {}
-  void add(const std::string& target, const std::string& name, const Bytes& content) const {
-    std::filesystem::create_directories(root_ / target);
-    std::ofstream(root_ / target / name, std::ios::binary) << sotto::as_text(content);
-  }
-
- private:
-  std::filesystem::path root_;
-};
-
+/// Of round 7.
 Bytes small_envelope() {
   Bytes out = make::bytes_of("SOT1");
   make::put_little(out, 7, 4);  // round
@@ -103,5 +94,6 @@ int main(int count, char** arguments) {
   write_tables(seeds);
   write_archives(seeds);
   write_images(seeds);
+  sotto::fuzz::write_identity(seeds, small_envelope());
   return 0;
 }

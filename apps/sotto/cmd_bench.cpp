@@ -7,6 +7,9 @@
 #include "base/simd.h"
 #include "bench_audit.h"
 #include "bench_mechanisms.h"
+#ifdef SOTTO_WITH_IDENTITY
+#include "bench_sealed.h"
+#endif
 #ifdef SOTTO_WITH_TRAIN
 #include "bench_train.h"
 #endif
@@ -234,6 +237,9 @@ void add_bench(CLI::App& app, Action& action) {
   sub->require_subcommand(1);
   add_bench_mechanisms(*sub, action);
   add_bench_audit(*sub, action);
+#ifdef SOTTO_WITH_IDENTITY
+  add_bench_sealed(*sub, action);
+#endif
 #ifdef SOTTO_WITH_TRAIN
   add_bench_train(*sub, action);
 #endif

@@ -46,7 +46,7 @@ void sync_folder(const std::filesystem::path& folder) {
 }
 
 Result<void> write_file_atomically(const std::filesystem::path& name,
-                                   std::span<const std::byte> content) {
+                                   std::span<const std::byte> content, Readers readers) {
   std::error_code code;
   // A rename would replace a link (/dev/stdout is one) instead of the file that it leads to.
   const bool link = std::filesystem::is_symlink(std::filesystem::symlink_status(name, code));
@@ -63,7 +63,10 @@ Result<void> write_file_atomically(const std::filesystem::path& name,
   if (code) return fail(ErrorKind::kIo, folder.string() + ": " + code.message());
 
   const std::string temporary = path.string() + ".tmp." + std::to_string(::getpid());
-  Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  const mode_t mode = readers == Readers::kOwner ? 0600 : 0644;
+  // What a killed process of the same number left behind may be readable by others.
+  if (readers == Readers::kOwner) ::unlink(temporary.c_str());
+  Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
   if (fd.get() < 0) return fail(ErrorKind::kIo, temporary + ": cannot be created: " + reason());
   const bool written = write_all(fd.get(), content) && ::fsync(fd.get()) == 0;
   const bool closed = ::close(fd.release()) == 0;
@@ -76,8 +79,9 @@ Result<void> write_file_atomically(const std::filesystem::path& name,
   return {};
 }
 
-Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view content) {
-  return write_file_atomically(path, std::as_bytes(std::span(content)));
+Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view content,
+                                   Readers readers) {
+  return write_file_atomically(path, std::as_bytes(std::span(content)), readers);
 }
 
 Result<std::vector<std::byte>> read_file(const std::filesystem::path& path, std::size_t limit) {

@@ -15,9 +15,13 @@ namespace sotto {
 /// Writes to a temporary beside `path`, syncs it, renames it over `path` and syncs the folder:
 /// after a crash at any moment the file is the old one or the new one. Makes missing parent
 /// folders, follows links, and refuses to put a file in the place of a folder, device or pipe.
+/// A file for its owner alone is never readable by others, not even while it is being written.
+enum class Readers { kEveryone, kOwner };
 Result<void> write_file_atomically(const std::filesystem::path& path,
-                                   std::span<const std::byte> content);
-Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view content);
+                                   std::span<const std::byte> content,
+                                   Readers readers = Readers::kEveryone);
+Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view content,
+                                   Readers readers = Readers::kEveryone);
 
 /// Makes a rename inside this folder last.
 void sync_folder(const std::filesystem::path& folder);

@@ -1,6 +1,8 @@
 // The whole path by the installed headers alone: many clients, two weights, one mean.
 #include <sotto/aggregate.h>
 #include <sotto/ledger.h>
+#include <sotto/policy.h>
+#include <sotto/sealed.h>
 #include <sotto/secure.h>
 
 #include <cmath>
@@ -39,6 +41,20 @@ sotto::Result<void> run() {
       SOTTO_CHECK(aggregator.accept(received));
     }
   }
+#ifdef WITH_IDENTITY
+  const sotto::identity::SealKey server = sotto::identity::SealKey::generate();
+  for (const auto& envelope : sotto::pack(
+           mechanism->perturb(sotto::bound({layout, {0.0F, 0.0F}}, mechanism->domain()), bits),
+           1)) {
+    const sotto::identity::ChunkPlan plan{"task", 1, envelope.serialized_size()};
+    SOTTO_TRY(const auto chunk, sotto::identity::seal(envelope, plan, server.public_key));
+    SOTTO_CHECK(sotto::identity::open_sealed(chunk, plan, server));
+  }
+  const sotto::identity::PlanFacts plan;
+  if (sotto::identity::check({}, plan)) {
+    return sotto::fail(sotto::ErrorKind::kInternal, "an empty policy allows something");
+  }
+#endif
 #ifdef WITH_SECURE
   sotto::secure::RosterServer roster({1, 2, 2});
   for (const sotto::secure::Member member : {0U, 1U}) {

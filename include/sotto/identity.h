@@ -1,0 +1,251 @@
+// Who is who in a federation: certificates, keys, bundles, and requests that prove their sender.
+//
+// One certificate authority stands behind a federation. Every node (server, shuffler, client) has a
+// *bundle*, a folder with an X.509 certificate for mutual TLS (P-256), its private key, an Ed25519
+// key that signs requests, the authority's certificate and its list of revoked ones. Name, role and
+// the public part of the other keys stand in the certificate, so that whoever trusts the authority
+// needs no further directory.
+//
+// TLS proves who holds a connection; a request's signature proves who wrote the request, for this
+// recipient, method, round and recipe, once, and now. Sealed chunks are in sotto/sealed.h, what a
+// client lets a server ask for in sotto/policy.h.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sotto/result.h"
+
+namespace sotto::identity {
+
+using Time = std::chrono::sys_time<std::chrono::milliseconds>;
+Time now();
+
+enum class Role { kServer, kShuffler, kClient };
+std::string_view name_of(Role role);
+Result<Role> role_called(std::string_view name);
+
+/// Of Ed25519 (signing) or X25519 (sealing).
+using PublicKey = std::array<unsigned char, 32>;
+/// 64 lower-case digits, and back.
+std::string to_hex(const PublicKey& key);
+Result<PublicKey> key_from_hex(std::string_view text);
+
+/// Key material that is wiped when it goes out of scope. It has no way to text.
+template <std::size_t Bytes>
+class Secret {
+ public:
+  Secret() = default;
+  Secret(const Secret&) = default;
+  Secret& operator=(const Secret&) = default;
+  ~Secret() {
+    volatile unsigned char* const bytes = bytes_.data();
+    for (std::size_t i = 0; i < Bytes; ++i) bytes[i] = 0;
+  }
+  unsigned char* data() noexcept { return bytes_.data(); }
+  const unsigned char* data() const noexcept { return bytes_.data(); }
+  static constexpr std::size_t size() noexcept { return Bytes; }
+
+ private:
+  std::array<unsigned char, Bytes> bytes_{};
+};
+
+/// Signs requests (Ed25519).
+struct SignKey {
+  Secret<64> secret;
+  PublicKey public_key{};
+  static SignKey generate();
+};
+/// Opens what was sealed for the server (X25519).
+struct SealKey {
+  Secret<32> secret;
+  PublicKey public_key{};
+  static SealKey generate();
+};
+
+/// What a certificate says of its holder.
+struct Member {
+  std::string name;
+  Role role = Role::kClient;
+  std::string serial;  // hexadecimal
+  PublicKey sign_key{};
+  std::optional<PublicKey> seal_key;  // of a server
+  std::vector<std::string> hosts;     // that a server or shuffler may be reached at
+  Time not_before;
+  Time not_after;
+};
+
+// ---- Refusals: every reason has a name of its own, for answers, logs and metrics --------------
+
+enum class Fault {
+  kMalformed,     // not a certificate, or not a signature of this version
+  kForeign,       // the certificate is not this federation's
+  kExpired,       // no longer or not yet valid
+  kRevoked,       // on the authority's list
+  kWrongRole,     // a client where a shuffler is expected
+  kOtherSender,   // the request names another sender than the certificate
+  kStale,         // signed too long ago
+  kEarly,         // signed in the future: a clock is wrong
+  kBadSignature,  // some covered byte is not the one that was signed
+  kDuplicate,     // this very request was here before
+  kTooMany,       // more requests inside the time window than are remembered
+  kUnavailable,   // the list of revoked certificates or the memory of requests cannot be read
+};
+/// "malformed", "foreign", ...
+std::string_view name_of(Fault fault);
+
+struct Refusal {
+  Fault fault = Fault::kMalformed;
+  std::string message;
+  Error error() const;
+};
+template <class T>
+using Admitted = tl::expected<T, Refusal>;
+
+/// The authority's certificate and its list of revoked ones: who belongs to the federation. May be
+/// used by all threads at once. When the file of revoked certificates is replaced, the next call
+/// reads it; a file that cannot be read refuses everybody.
+class Trust {
+ public:
+  static Result<Trust> open(const std::filesystem::path& ca_file,
+                            const std::filesystem::path& crl_file);
+  /// Who presents this certificate, if it is valid now.
+  Admitted<Member> identify(std::string_view certificate_pem, Time at = now()) const;
+
+ private:
+  struct State;
+  explicit Trust(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+// ---- Bundles: a node's folder ------------------------------------------------------------------
+
+struct Bundle {
+  std::filesystem::path folder;
+  Member self;
+  std::string ca_pem;
+  std::string certificate_pem;
+  std::string key_pem;  // private; for the TLS library
+  SignKey sign_key;
+  std::optional<SealKey> seal_key;  // of a server
+  PublicKey server_key{};           // what chunks are sealed to
+
+  std::filesystem::path ca_file() const { return folder / "ca.pem"; }
+  std::filesystem::path crl_file() const { return folder / "crl.pem"; }
+  std::filesystem::path policy_file() const { return folder / "policy.toml"; }
+  Result<Trust> trust() const { return Trust::open(ca_file(), crl_file()); }
+
+  /// Refuses a bundle that is incomplete, expired or revoked, whose parts do not belong together,
+  /// whose role is another, or whose private files others may read.
+  static Result<Bundle> read(const std::filesystem::path& folder, Role role, Time at = now());
+};
+
+// ---- The authority: the folder that `sotto keys` keeps -----------------------------------------
+
+struct NodeOptions {
+  Role role = Role::kClient;
+  std::string name;
+  std::vector<std::string> hosts;  // names or addresses; empty: localhost
+  int days = 365;
+};
+
+struct NodeRecord {
+  enum class Status { kActive, kExpired, kRevoked };
+  Member member;
+  Status status = Status::kActive;
+  std::filesystem::path bundle;  // empty where there is none in the folder
+};
+std::string_view name_of(NodeRecord::Status status);
+
+class Authority {
+ public:
+  /// Makes the folder, the authority and the nodes; all of it appears at once or not at all.
+  static Result<Authority> create(const std::filesystem::path& folder,
+                                  const std::vector<NodeOptions>& nodes, int days = 3650);
+  static Result<Authority> open(const std::filesystem::path& folder);
+
+  /// A new certificate and bundle. A name is given again only when its last certificate is revoked
+  /// or expired. Clients and shufflers need a server first: they carry its key.
+  Result<NodeRecord> issue(const NodeOptions& node) const;
+  /// Puts the certificate on the list and the list into every bundle of the folder.
+  Result<NodeRecord> revoke(std::string_view name) const;
+  /// Every certificate ever issued, by role, name and age.
+  Result<std::vector<NodeRecord>> list(Time at = now()) const;
+
+  const std::filesystem::path& folder() const noexcept { return folder_; }
+  std::filesystem::path crl_file() const { return folder_ / "ca" / "crl.pem"; }
+
+ private:
+  explicit Authority(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  std::filesystem::path folder_;
+};
+
+// ---- Signed requests ---------------------------------------------------------------------------
+
+/// What a signature covers besides the body.
+struct RequestFacts {
+  std::string audience;  // name of the node that it is meant for, as in that node's certificate
+  std::string method;    // "sotto.v1.Server/Join"
+  std::string client;    // the sender's name
+  std::uint64_t round = 0;
+  std::string recipe;  // its fingerprint, or empty where there is none yet
+};
+
+/// Version, nonce, time and signature: what travels beside a request.
+inline constexpr std::size_t kTokenBytes = 1 + 16 + 8 + 64;
+using Token = std::array<unsigned char, kTokenBytes>;
+
+/// `body`: every byte of the request as it travels. Two calls give different tokens: a request that
+/// is sent again is signed again.
+Token sign_request(const SignKey& key, const RequestFacts& facts, std::span<const std::byte> body,
+                   Time at = now());
+
+/// Remembers which requests were seen, for as long as they could be sent again. Thread-safe.
+class ReplayGuard {
+ public:
+  struct Options {
+    std::chrono::milliseconds window = std::chrono::seconds(120);  // how old a request may be
+    std::chrono::milliseconds skew = std::chrono::seconds(30);     // how far ahead a clock may be
+    std::size_t per_client = 1024;                                 // requests in the window
+    std::size_t capacity = std::size_t{1} << 19;                   // of all clients together
+  };
+  /// In memory alone: for tests, and for what does not outlive the process.
+  static ReplayGuard in_memory(const Options& options);
+  static ReplayGuard in_memory() { return in_memory(Options{}); }
+  /// Kept in a file (SQLite) as well: a server that was killed and started again still knows.
+  static Result<ReplayGuard> open(const std::filesystem::path& file, const Options& options);
+  static Result<ReplayGuard> open(const std::filesystem::path& file) {
+    return open(file, Options{});
+  }
+
+  using Nonce = std::array<unsigned char, 16>;
+  /// Whether the time is inside the window.
+  Admitted<void> check_time(Time signed_at, Time at) const;
+  /// Takes the nonce, once.
+  Admitted<void> admit(std::string_view client, const Nonce& nonce, Time signed_at, Time at);
+
+ private:
+  struct State;
+  explicit ReplayGuard(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+/// `facts` are the recipient's own: its name, the method that was called, the round and recipe that
+/// the request says it is for and that the recipient works on.
+/// Whether the request was written by the holder of this certificate, for these facts and this very
+/// body, now and for the first time. The sender's certificate is the one of the TLS connection.
+Admitted<Member> verify_request(const Trust& trust, ReplayGuard& guard, Role sender,
+                                std::string_view certificate_pem,
+                                std::span<const unsigned char> token, const RequestFacts& facts,
+                                std::span<const std::byte> body, Time at = now());
+
+}  // namespace sotto::identity
