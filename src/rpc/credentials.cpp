@@ -41,7 +41,8 @@ std::shared_ptr<grpc::Channel> connect(const std::string& address, const Securit
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(kLongestMessage));
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  // This one is also how long a handshake may take.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
   if (security.plain()) {
     return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
@@ -71,6 +72,8 @@ Result<std::string> peer_name(const grpc::ServerContext& context, const Security
 Result<std::unique_ptr<grpc::Server>> listen(const std::string& address, const Security& security,
                                              std::initializer_list<grpc::Service*> services,
                                              std::string& bound_address) {
+  // What a stranger sends must not fill our log; every refusal is answered and told by us.
+  google::protobuf::SetLogHandler(nullptr);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(address, server_credentials(security), &port);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "temporary_folder.h"
@@ -96,18 +97,21 @@ TEST(Spool, ReportsThatWaitLastOverRestarts) {
 }
 
 TEST(Spool, EveryOrderIsAsLikelyAsAnother) {
-  // 600 batches of three: each of six orders 100 times on average. Below 55 or above 145 is beyond
-  // five deviations; an order that is never or twice as often drawn shows.
+  // 600 positions of a batch of three: each of six orders 100 times on average. Below 55 or above
+  // 145 is close to five deviations; an order that is never or twice as often drawn shows, and so
+  // does one that all positions share.
+  constexpr std::size_t kPositions = 600;
+  const TemporaryFolder folder;
+  Spool spool = Spool::open(folder / "spool").value();
+  ASSERT_TRUE(spool.begin({Tag{}, 1, {std::vector<std::uint32_t>(kPositions, 50)}}));
+  for (unsigned char sender = 1; sender <= 3; ++sender) {
+    const Chunks report(kPositions, std::vector<std::byte>(50, std::byte{sender}));
+    ASSERT_TRUE(spool.add(std::to_string(sender), 0, report));
+  }
+  ASSERT_TRUE(spool.close(0));
   std::map<std::vector<int>, int> seen;
-  for (int trial = 0; trial < 600; ++trial) {
-    const TemporaryFolder folder;
-    Spool spool = Spool::open(folder / "spool").value();
-    ASSERT_TRUE(spool.begin({Tag{}, 1, {{50, 60}}}));
-    for (unsigned char sender = 1; sender <= 3; ++sender) {
-      ASSERT_TRUE(spool.add(std::to_string(sender), 0, report_of(sender)));
-    }
-    ASSERT_TRUE(spool.close(0));
-    ++seen[senders(spool.batch(0, 1).value())];
+  for (std::size_t position = 0; position < kPositions; ++position) {
+    ++seen[senders(spool.batch(0, position).value())];
   }
   EXPECT_EQ(seen.size(), 6U);
   for (const auto& [order, count] : seen) {
