@@ -67,7 +67,11 @@ Result<std::vector<ChunkSpec>> chunk_specs(std::span<const Part> parts, std::siz
   return specs;
 }
 
-std::string recipe_hash(const Recipe& recipe) { return sha256_hex(recipe.to_json().dump()); }
+std::string recipe_hash(const Recipe& recipe) {
+  nlohmann::json keys = recipe.to_json();
+  keys.erase("output");
+  return sha256_hex(keys.dump());
+}
 
 std::vector<std::byte> write_chunk(const std::string& recipe_hash,
                                    std::span<const std::byte> envelope) {

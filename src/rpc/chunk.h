@@ -36,7 +36,8 @@ struct ChunkSpec {
 /// The chunks of one client's report, in the order in which a client makes them.
 Result<std::vector<ChunkSpec>> chunk_specs(std::span<const Part> parts, std::size_t split);
 
-/// Of all keys of a recipe, in hex: what client and server agree on before anything else.
+/// Of all keys of a recipe but [output], which names files and folders of the server's, in hex:
+/// what client and server agree on before anything else.
 std::string recipe_hash(const Recipe& recipe);
 
 std::vector<std::byte> write_chunk(const std::string& recipe_hash,

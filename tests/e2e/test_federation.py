@@ -26,8 +26,6 @@ radius = 0.2
 mode = "shuffler"
 split = 3000
 min_batch = 2
-[output]
-name = "fed"
 """
 
 
