@@ -17,14 +17,23 @@ namespace make = sotto::make;
 
 /// Of round 7.
 Bytes small_envelope() {
-  Bytes out = make::bytes_of("SOT1");
-  make::put_little(out, 7, 4);  // round
-  make::put_little(out, 0, 8);  // position
-  make::put_little(out, 3, 8);  // symbols
-  make::put_little(out, 2, 1);  // bytes of a symbol
-  make::put_little(out, 6, 1);  // length of the id
+  Bytes out = make::bytes_of("SOT2");
+  make::put_little(out, 7, 4);   // round
+  make::put_little(out, 0, 8);   // position
+  make::put_little(out, 3, 8);   // symbols
+  make::put_little(out, 16, 1);  // bits of a symbol
+  make::put_little(out, 6, 1);   // length of the id
   make::put(out, "srr.v1");
   make::put_little(out, 0x0001ffff0002, 6);
+  return out;
+}
+
+/// The envelope above in a chunk of the recipe whose hash is aa...aa.
+Bytes small_chunk() {
+  Bytes out = make::bytes_of("SOC1");
+  for (int i = 0; i < 32; ++i) make::put_little(out, 0xaa, 1);
+  const Bytes envelope = small_envelope();
+  out.insert(out.end(), envelope.begin(), envelope.end());
   return out;
 }
 
@@ -80,6 +89,10 @@ void write_images(const SeedFolder& seeds) {
   };
   seeds.add("image", "progressive.jpg", make::jpeg(17, 9, 3, pixel, true));
   seeds.add("envelope", "three_symbols", small_envelope());
+  seeds.add("chunk", "three_symbols", small_chunk());
+  // A task and an answer to the shuffler whose first fields are small numbers.
+  seeds.add("messages", "task", make::bytes_of("\x01\x08\x01"));
+  seeds.add("messages", "open", make::bytes_of("\x03\x08\x01"));
   seeds.add("certificate", "two-point", make::bytes_of(small_certificate()));
 }
 

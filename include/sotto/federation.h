@@ -152,6 +152,9 @@ struct RunOptions {
   /// What training starts from; empty: the weights that the recipe's seed gives.
   std::vector<float> initial_weights;
   std::shared_ptr<RunObserver> observer;
+  /// Brings the envelopes of clients that are processes of their own; empty: clients are threads of
+  /// this one. Such clients keep their own ledgers.
+  std::shared_ptr<Transport> transport;
   /// A client of a round is done: called from worker threads, one at a time.
   std::function<void(RoundId round, std::uint64_t done, std::uint64_t total)> on_client;
   std::function<void(const RoundMetrics&)> on_round;

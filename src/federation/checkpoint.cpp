@@ -99,7 +99,10 @@ RoundMetrics metrics_from_json(const nlohmann::json& json) {
   return metrics;
 }
 
-Result<void> write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {
+namespace {
+
+/// All but the numbers.
+nlohmann::json header_of(const Checkpoint& checkpoint) {
   nlohmann::json header = {
       {"recipe", checkpoint.recipe},          {"layout", checkpoint.layout},
       {"weights", checkpoint.weights.size()}, {"velocity", checkpoint.velocity.size()},
@@ -110,17 +113,29 @@ Result<void> write_checkpoint(const std::filesystem::path& path, const Checkpoin
   for (const auto& [round, clients] : checkpoint.refused) {
     header["refused"].push_back({{"round", round}, {"clients", clients}});
   }
+  // Absent where there is none: a simulation's file is what it always was.
+  for (const auto& [round, counts] : checkpoint.attendance) {
+    nlohmann::json pairs = nlohmann::json::array();
+    for (const GroupCount& count : counts) pairs.push_back({count.reports, count.released});
+    header["attendance"].push_back({{"round", round}, {"groups", std::move(pairs)}});
+  }
   for (const auto& [round, ranges] : checkpoint.ranges) {
     nlohmann::json pairs = nlohmann::json::array();
     for (const Range& range : ranges) pairs.push_back({range.centre, range.radius});
     header["ranges"].push_back({{"round", round}, {"ranges", std::move(pairs)}});
   }
-  std::size_t kept = 0;
   for (const auto& [client, state] : checkpoint.states) {
     header["states"].push_back({{"client", client}, {"size", state.size()}});
-    kept += state.size();
   }
-  const std::string text = header.dump();
+  return header;
+}
+
+}  // namespace
+
+Result<void> write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {
+  std::size_t kept = 0;
+  for (const auto& [client, state] : checkpoint.states) kept += state.size();
+  const std::string text = header_of(checkpoint).dump();
   const std::uint64_t length = text.size();
 
   std::vector<std::byte> bytes;
@@ -170,6 +185,12 @@ Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes, const std:
     for (const nlohmann::json& round : header.at("refused")) {
       checkpoint.refused[round.at("round").get<RoundId>()] =
           round.at("clients").get<std::vector<std::uint32_t>>();
+    }
+    for (const nlohmann::json& entry : header.value("attendance", nlohmann::json::array())) {
+      std::vector<GroupCount>& counts = checkpoint.attendance[entry.at("round").get<RoundId>()];
+      for (const nlohmann::json& pair : entry.at("groups")) {
+        counts.push_back({pair.at(0).get<std::uint64_t>(), pair.at(1).get<std::uint64_t>()});
+      }
     }
     for (const nlohmann::json& entry : header.at("ranges")) {
       std::vector<Range>& ranges = checkpoint.ranges[entry.at("round").get<RoundId>()];

@@ -1,8 +1,8 @@
 // A run's state between two rounds, in one file that is replaced atomically.
 //
 // "SOTTOCK1" | u64 length of the header | header (JSON: recipe fingerprint, layout fingerprint,
-// rounds so far, who was refused in them, ranges) | weights, the server's velocity and what clients
-// keep, as little-endian float32 | SHA-256 of all before it, 64 hex digits.
+// rounds so far, who was refused in them, attendance, ranges) | weights, the server's velocity and
+// what clients keep, as little-endian float32 | SHA-256 of all before it, 64 hex digits.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "federation/attendance.h"
 #include "federation/local_transport.h"
 #include "sotto/federation.h"
 
@@ -21,6 +22,7 @@ struct Checkpoint {
   std::vector<RoundMetrics> rounds;
   /// Clients that had no budget, by round. All others that were picked took part.
   std::map<RoundId, std::vector<std::uint32_t>> refused;
+  Attendance attendance;  // of rounds whose clients were processes
   /// One for each tensor, from the named round on; none where the recipe's hold throughout.
   std::map<RoundId, std::vector<Range>> ranges;
   std::vector<float> weights;

@@ -61,6 +61,12 @@ Result<void> LocalTransport::run_client(Lane& lane, const RoundPlan& plan, const
   return {};
 }
 
+BitSource LocalTransport::bits_for(std::string_view purpose, RoundId round,
+                                   std::uint32_t client) const {
+  if (system_bits) return BitSource::from_system();
+  return BitSource::from_seed(clients_.seed, purpose, {round, client});
+}
+
 /// The model, with what the client has kept of its own in place of the model's.
 Result<void> LocalTransport::load_client(Lane& lane, std::uint32_t client,
                                          std::span<const float> model) {
@@ -114,9 +120,8 @@ Result<double> LocalTransport::train_client(Lane& lane, const RoundPlan& plan, s
     SOTTO_CHECK(lane.trainer->gradient(*clients_.data, samples, clients_.preprocess, lane.weights));
     return training.seconds();
   }
-  SOTTO_CHECK(
-      lane.trainer->train(*clients_.data, samples, clients_.preprocess, clients_.options,
-                          BitSource::from_seed(clients_.seed, "train", {plan.round, client})));
+  SOTTO_CHECK(lane.trainer->train(*clients_.data, samples, clients_.preprocess, clients_.options,
+                                  bits_for("train", plan.round, client)));
   const double seconds = training.seconds();
   SOTTO_CHECK(lane.trainer->store(lane.weights));
   keep_client(lane, client);
@@ -129,8 +134,8 @@ Result<double> LocalTransport::train_client(Lane& lane, const RoundPlan& plan, s
 Result<void> LocalTransport::send_client(Lane& lane, const RoundPlan& plan,
                                          const ClientGroup& group, std::uint32_t client,
                                          const EnvelopeSink& sink) {
-  BitSource bits = BitSource::from_seed(clients_.seed, "perturb", {plan.round, client});
-  BitSource delays = BitSource::from_seed(clients_.seed, "latency", {plan.round, client});
+  BitSource bits = bits_for("perturb", plan.round, client);
+  BitSource delays = bits_for("latency", plan.round, client);
   Sha256 hash;
   std::vector<Envelope> kept;
   for (const Part& part : group.parts) {

@@ -59,6 +59,10 @@ class LocalTransport final : public Transport {
   /// Refuses what clients of this network cannot have kept.
   Result<void> restore(ClientStates states);
 
+  /// Bits from the operating system, for a client of its own process. A simulation's come from the
+  /// seed, which everybody knows.
+  bool system_bits = false;
+
   /// Shown every report before it is packed; see RunOptions.
   std::shared_ptr<RunObserver> observer;
 
@@ -86,6 +90,7 @@ class LocalTransport final : public Transport {
                               std::span<const float> model);
   Result<void> send_client(Lane& lane, const RoundPlan& plan, const ClientGroup& group,
                            std::uint32_t client, const EnvelopeSink& sink);
+  BitSource bits_for(std::string_view purpose, RoundId round, std::uint32_t client) const;
   Result<void> load_client(Lane& lane, std::uint32_t client, std::span<const float> model);
   void keep_client(Lane& lane, std::uint32_t client);
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "federation/attendance.h"
 #include "federation/baselines.h"
 #include "federation/budget.h"
 #include "federation/combine.h"
@@ -39,19 +40,6 @@ std::string utc_now() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
-}
-
-/// The reports of a group whose clients were asked: those who vanish send none.
-std::uint64_t sent_of(const Recipe& recipe, RoundId round, const ClientGroup& group) {
-  const std::size_t asked = group.clients.size();
-  if (recipe.aggregate.secure && asked < unmasking_threshold(recipe, asked)) return 0;
-  return asked - vanishing(recipe, round, group.clients).size();
-}
-
-/// The size of a batch after the rules of shuffler and secure aggregation.
-std::uint64_t released_of(std::uint64_t reports, std::size_t asked, const Recipe& recipe) {
-  if (recipe.aggregate.secure && reports < unmasking_threshold(recipe, asked)) return 0;
-  return reports >= static_cast<std::uint64_t>(recipe.shuffle.min_batch) ? reports : 0;
 }
 
 class Run {
@@ -97,6 +85,7 @@ class Run {
   ExposureLog log_;
   std::map<RoundId, std::vector<Range>> ranges_;  // from which round on they hold
   std::map<RoundId, std::vector<std::uint32_t>> refused_;
+  Attendance attendance_;  // of clients that are processes
   RunResult result_;
   std::string started_ = utc_now();
 };
@@ -118,6 +107,7 @@ Result<void> Run::restore() {
     SOTTO_CHECK(setup_.transport->restore(std::move(checkpoint->states)));
     ranges_ = std::move(checkpoint->ranges);
     refused_ = std::move(checkpoint->refused);
+    attendance_ = std::move(checkpoint->attendance);
     SOTTO_CHECK(replay());
     note("resuming after round " + std::to_string(result_.rounds.size()));
   }
@@ -161,8 +151,10 @@ Result<void> Run::replay() {
       SOTTO_CHECK(planner_.restore_ranges(it->second));
     }
     SOTTO_TRY(std::vector<ClientGroup> groups, groups_of(metrics.round, clients));
+    SOTTO_TRY(const std::vector<GroupCount> counts,
+              counts_of(recipe_, attendance_, metrics.round, groups));
     std::uint64_t sent = 0;
-    for (const ClientGroup& group : groups) sent += sent_of(recipe_, metrics.round, group);
+    for (const GroupCount& count : counts) sent += count.reports;
     if (sent != metrics.reports) {
       return fail(ErrorKind::kCorrupt, "the checkpoint's round " + std::to_string(metrics.round) +
                                            " has other clients than this recipe picks");
@@ -177,9 +169,7 @@ Result<void> Run::replay() {
     // Who vanished has paid and bound no report to it.
     lost += admission.fresh - std::min(admission.fresh, clients.size() - sent);
     for (std::size_t group = 0; group < groups.size(); ++group) {
-      log_.add(planner_.slot_of(metrics.round), group, groups[group],
-               released_of(sent_of(recipe_, metrics.round, groups[group]),
-                           groups[group].clients.size(), recipe_));
+      log_.add(planner_.slot_of(metrics.round), group, groups[group], counts[group].released);
     }
   }
   if (!ranges_.empty()) SOTTO_CHECK(planner_.restore_ranges(ranges_.rbegin()->second));
@@ -249,6 +239,7 @@ void Run::step(RoundId number, const RoundPlan& plan, const CollectedRound& coll
     const std::uint64_t reports = collected.groups[group].reports;
     const std::uint64_t released = collected.groups[group].released.empty() ? 0 : reports;
     log_.add(planner_.slot_of(number), group, plan.groups[group], released);
+    if (options_.transport) attendance_[number].push_back({reports, released});
     if (options_.observer) {
       options_.observer->on_release(plan, group, collected.groups[group].released);
     }
@@ -310,7 +301,7 @@ Result<void> Run::remember() {
       (done % recipe_.output.checkpoint_every == 0 || done == recipe_.federation.rounds)) {
     SOTTO_CHECK(folder_.write_checkpoint(
         {recipe_.fingerprint(), setup_.factory->layout().fingerprint(), result_.rounds, refused_,
-         ranges_, result_.model, server_.velocity(), setup_.transport->states()}));
+         attendance_, ranges_, result_.model, server_.velocity(), setup_.transport->states()}));
   }
   return folder_.write_metrics(result_.rounds);
 }

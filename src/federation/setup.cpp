@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/parallel.h"
+#include "federation/attendance.h"
 #include "federation/baselines.h"
 #include "federation/plan.h"
 #ifdef SOTTO_WITH_SECURE
@@ -49,7 +50,12 @@ TrainOptions make_options(const Recipe::Train& train) {
 }
 
 /// The server's end of the clients' transport. It does not own the one below.
-Result<std::shared_ptr<Transport>> server_side(const Recipe& recipe, LocalTransport& clients) {
+Result<std::shared_ptr<Transport>> server_side(const Recipe& recipe, const RunOptions& options,
+                                               LocalTransport& clients) {
+  if (options.transport) {
+    SOTTO_CHECK(check_remote(recipe));
+    return options.transport;
+  }
   if (!recipe.aggregate.secure) {
     return std::shared_ptr<Transport>(std::shared_ptr<void>(), &clients);
   }
@@ -143,7 +149,7 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   set_private(recipe, clients.options);
   SOTTO_TRY(setup.transport,
             LocalTransport::make(clients, setup.factory, thread_count(options.threads)));
-  SOTTO_TRY(setup.server_side, server_side(recipe, *setup.transport));
+  SOTTO_TRY(setup.server_side, server_side(recipe, options, *setup.transport));
   const Layout& layout = setup.factory->layout();
   const bool has_buffers = layout.parameter_count() < layout.size();
   if (has_buffers && recipe.bound.buffers != "perturb") {

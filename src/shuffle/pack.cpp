@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "shuffle/envelope_size.h"
 #include "sotto/stages.h"
 
 namespace sotto {
@@ -54,6 +55,10 @@ std::vector<Envelope> pack(Report report, RoundId round, std::size_t split) {
 
 std::size_t Envelope::serialized_size() const noexcept {
   return kHeaderBytes + mechanism_id_.size() + symbols_.bytes().size();
+}
+
+std::size_t envelope_bytes(std::size_t id_bytes, std::size_t symbols, unsigned bits) {
+  return kHeaderBytes + id_bytes + PackedSymbols::bytes_for(symbols, bits);
 }
 
 std::vector<std::byte> Envelope::serialize() const {

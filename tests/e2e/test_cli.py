@@ -5,7 +5,7 @@ import subprocess
 from sotto_program import EMBEDDED, PROGRAM, SottoTest, sotto
 
 COMMANDS = ["demo", "run", "sweep", "reproduce", "report", "data", "models", "mechanisms", "verify", "tune", "perturb",
-            "account", "ledger", "keys", "bench"]
+            "account", "ledger", "keys", "server", "shuffler", "client", "bench"]
 
 
 class Help(SottoTest):

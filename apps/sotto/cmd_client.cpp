@@ -1,0 +1,158 @@
+// sotto client: one member of a federation, on its own data.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "federation_options.h"
+#include "rpc/client.h"
+#include "run_shown.h"
+
+namespace sotto::cli {
+namespace {
+
+struct Arguments {
+  std::string server = "127.0.0.1:7100";
+  std::string shuffler;
+  std::string name;
+  std::string data;
+  std::string labels;
+  std::string data_folder;
+  std::string model;
+  std::string recipe_hash;
+  std::string ledger;
+  SecurityOptions security;
+  std::int64_t share = -1;
+  double epsilon = 0.0;
+  double epsilon_per_round = 0.0;
+  double delta = 0.0;
+  double patience_seconds = 120.0;
+  bool unlimited = false;
+  bool rehearsal = false;
+  bool json = false;
+};
+
+/// What this client allows over its lifetime; nothing unless it says so.
+Result<Limits> limits_of(const Arguments& arguments) {
+  if (arguments.unlimited) return Limits::unlimited();
+  if (!(arguments.epsilon > 0.0)) {
+    return fail(ErrorKind::kUsage,
+                "how much may this client spend? --epsilon E (with --delta D where the mechanism "
+                "has one) limits its lifetime; --unlimited allows whatever the recipe asks for");
+  }
+  Limits limits = Limits::unlimited();
+  limits.epsilon = arguments.epsilon;
+  limits.delta = arguments.delta;
+  if (arguments.epsilon_per_round > 0.0) limits.epsilon_per_round = arguments.epsilon_per_round;
+  return limits;
+}
+
+Result<int> take_part(const Arguments& arguments) {
+  rpc::ClientOptions options;
+  options.stop = &stop_requested();
+  SOTTO_TRY(options.security, arguments.security.read());
+  options.server = arguments.server;
+  options.shuffler = arguments.shuffler;
+  options.name = arguments.name;
+  options.recipe_hash = arguments.recipe_hash;
+  options.patience_seconds = arguments.patience_seconds;
+  if (arguments.share >= 0) options.share = static_cast<std::uint32_t>(arguments.share);
+  options.participant.data = arguments.data;
+  options.participant.labels = arguments.labels;
+  options.participant.data_folder = arguments.data_folder;
+  options.participant.model_file = arguments.model;
+  options.participant.rehearsal = arguments.rehearsal;
+  SOTTO_TRY(options.participant.limits, limits_of(arguments));
+  SOTTO_TRY(options.ledger, open_ledger(arguments.ledger));
+  options.on_joined = [&](const Recipe& recipe, std::uint32_t index) {
+    fmt::print(stderr, "sotto: {} is client {} of {}; mechanism {}, shuffler {}\n", arguments.name,
+               index, recipe.output.name, recipe.privacy.mechanism,
+               recipe.shuffle.mode == "shuffler" ? arguments.shuffler : "none");
+  };
+  options.on_task = [](RoundId round) { fmt::print(stderr, "sotto: round {}\n", round); };
+  options.on_note = [](const std::string& text) { fmt::print(stderr, "sotto: {}\n", text); };
+  SOTTO_TRY(const rpc::ClientSummary summary, rpc::run_client(std::move(options), make_engine));
+  if (arguments.json) {
+    const nlohmann::json json = {{"name", arguments.name},
+                                 {"index", summary.index},
+                                 {"recipe_hash", summary.recipe_hash},
+                                 {"reports", summary.reports},
+                                 {"declined", summary.declined},
+                                 {"late", summary.late}};
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{} reports handed in, {} rounds declined, {} reports too late\n", summary.reports,
+               summary.declined, summary.late);
+    fmt::print("what they cost: sotto ledger show {}\n", arguments.ledger);
+  }
+  return 0;
+}
+
+void add_spending(CLI::App& sub, Arguments& arguments) {
+  sub.add_option("--ledger", arguments.ledger, "where this client's spending is kept")
+      ->type_name("FILE")
+      ->required();
+  sub.add_option("--epsilon", arguments.epsilon, "what all reports together may cost")
+      ->type_name("E")
+      ->check(CLI::PositiveNumber);
+  sub.add_option("--epsilon-per-round", arguments.epsilon_per_round, "what one round may cost")
+      ->type_name("E")
+      ->check(CLI::PositiveNumber);
+  sub.add_option("--delta", arguments.delta, "the delta that goes with --epsilon")
+      ->type_name("D")
+      ->check(CLI::Range(0.0, 1.0));
+  sub.add_flag("--unlimited", arguments.unlimited, "whatever the recipe asks for");
+}
+
+}  // namespace
+
+void add_client(CLI::App& app, Action& action) {
+  CLI::App* const sub = app.add_subcommand("client", "Take part in a federation with own data");
+  const auto arguments = choose<Arguments>(*sub, action, take_part);
+  sub->add_option("--server", arguments->server, "the server")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  sub->add_option("--shuffler", arguments->shuffler, "the shuffler, where the recipe has one")
+      ->type_name("HOST:PORT");
+  sub->add_option("--name", arguments->name, "as in this client's certificate")
+      ->type_name("NAME")
+      ->required();
+  sub->add_option("--data", arguments->data,
+                  "this client's samples: a known set or a file; what the recipe says of data is "
+                  "the server's")
+      ->type_name("SET|FILE")
+      ->required();
+  sub->add_option("--labels", arguments->labels, "their labels, where a format keeps them apart")
+      ->type_name("FILE");
+  sub->add_option("--data-folder", arguments->data_folder,
+                  "where known sets lie; default $SOTTO_DATA, then the cache")
+      ->type_name("DIR");
+  sub->add_option("--share", arguments->share,
+                  "be client I, with the part of --data that a simulation gives to it")
+      ->type_name("I")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("--model", arguments->model,
+                  "own copy of the recipe's model.file; no code is taken from the server")
+      ->type_name("FILE.pt");
+  sub->add_option("--recipe-hash", arguments->recipe_hash, "take part in this recipe only")
+      ->type_name("HEX");
+  add_spending(*sub, *arguments);
+  sub->add_option("--patience", arguments->patience_seconds,
+                  "how long to wait for a server or shuffler that does not answer")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  arguments->security.add_to(*sub);
+  sub->add_flag("--rehearsal", arguments->rehearsal,
+                "bits from the recipe's seed, which the server knows: no privacy");
+  sub->add_flag("--json", arguments->json, "print what was done as JSON");
+  sub->footer(
+      "Every round is charged to the ledger before data is read. Killed and started again with "
+      "the\n"
+      "same command, a client sends the report that it has paid for, and no other.\n\n"
+      "Examples:\n"
+      "  sotto client --name ada --data mine.csv --ledger ada.sqlite --epsilon 8 --plain\n"
+      "  sotto client --name c0 --data embedded --share 0 --ledger c0.sqlite --unlimited --plain "
+      "--rehearsal");
+}
+
+}  // namespace sotto::cli

@@ -1,0 +1,81 @@
+// sotto shuffler: passes sealed reports on in random order.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "federation_options.h"
+#include "rpc/shuffler.h"
+
+namespace sotto::cli {
+namespace {
+
+struct Arguments {
+  std::string listen = "127.0.0.1:7101";
+  std::string server = "127.0.0.1:7100";
+  std::string state;
+  std::uint32_t minimum = 2;
+  SecurityOptions security;
+  bool json = false;
+};
+
+Result<int> relay(const Arguments& arguments) {
+  rpc::ShufflerOptions options;
+  options.stop = &stop_requested();
+  SOTTO_TRY(options.security, arguments.security.read());
+  options.listen = arguments.listen;
+  options.server = arguments.server;
+  options.state = arguments.state;
+  options.minimum = arguments.minimum;
+  options.on_ready = [&](const std::string& address) {
+    fmt::print(stderr, "sotto: shuffler on {}, {} connections, batches of {} reports or more\n",
+               address, options.security.plain() ? "plain" : "mutual TLS", options.minimum);
+  };
+  options.on_note = [](const std::string& text) { fmt::print(stderr, "sotto: {}\n", text); };
+  SOTTO_TRY(const rpc::ShufflerSummary summary, rpc::run_shuffler(options));
+  if (arguments.json) {
+    const nlohmann::json json = {{"batches", summary.batches},
+                                 {"reports", summary.reports},
+                                 {"chunks", summary.chunks},
+                                 {"withheld", summary.withheld}};
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{} batches of {} reports in {} chunks passed on; {} were too small\n",
+               summary.batches, summary.reports, summary.chunks, summary.withheld);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_shuffler(CLI::App& app, Action& action) {
+  CLI::App* const sub =
+      app.add_subcommand("shuffler", "Pass clients' sealed reports on in random order");
+  const auto arguments = choose<Arguments>(*sub, action, relay);
+  sub->add_option("--listen", arguments->listen, "where clients come to")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  sub->add_option("--server", arguments->server, "the server")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  sub->add_option("--state", arguments->state, "folder where sealed reports wait; survives kills")
+      ->type_name("DIR")
+      ->required();
+  sub->add_option(
+         "--min-batch", arguments->minimum,
+         "reports of different clients that a batch has at least, whatever the server asks")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 1000000U))
+      ->capture_default_str();
+  arguments->security.add_to(*sub);
+  sub->add_flag("--json", arguments->json, "print what was done as JSON");
+  sub->footer(
+      "The reports are sealed to the server: the shuffler cannot read them. It knows who sent one\n"
+      "and not what; the server learns what was sent and not by whom, unless both work "
+      "together.\n\n"
+      "Examples:\n"
+      "  sotto shuffler --state runs/shuffler --plain\n"
+      "  sotto shuffler --state /var/lib/sotto --server fed.example:7100 --listen 0.0.0.0:7101 "
+      "--min-batch 50 --ca ca.pem --cert shuffler.pem --key shuffler.key");
+}
+
+}  // namespace sotto::cli

@@ -1,0 +1,25 @@
+// What the three roles of a federation have in common on the command line.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "command.h"
+#include "rpc/security.h"
+
+namespace sotto::cli {
+
+struct SecurityOptions {
+  std::string authority;
+  std::string certificate;
+  std::string key;
+  bool plain = false;
+
+  void add_to(CLI::App& command);
+  Result<rpc::Security> read() const;
+};
+
+/// Set by SIGINT and SIGTERM from the first call on: the role ends what it is at and returns.
+const std::atomic<bool>& stop_requested();
+
+}  // namespace sotto::cli

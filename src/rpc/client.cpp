@@ -1,0 +1,155 @@
+#include "rpc/client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/sha256.h"
+#include "rpc/client_link.h"
+
+namespace sotto::rpc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kRetryPause{200};
+
+class Client {
+ public:
+  Client(ClientOptions options, const MakeFactory& make_factory)
+      : options_(std::move(options)), make_factory_(make_factory), link_(options_) {}
+
+  Result<ClientSummary> work();
+
+ private:
+  bool stopped() const { return options_.stop != nullptr && *options_.stop; }
+  void note(const std::string& text) const {
+    if (options_.on_note) options_.on_note(text);
+  }
+  /// Calls again while the other side cannot be reached, as long as patience lasts.
+  template <class Call>
+  auto patiently(Call&& call) const -> decltype(call());
+  Result<void> join();
+  Result<void> accept(const Invitation& invitation);
+  Result<void> do_task(const Assignment& assignment);
+
+  ClientOptions options_;
+  const MakeFactory& make_factory_;
+  ClientLink link_;
+  Joined joined_;
+  std::unique_ptr<Participant> participant_;
+  ClientSummary summary_;
+  RoundId done_round_ = 0;
+  Attempt done_attempt_{};
+};
+
+template <class Call>
+auto Client::patiently(Call&& call) const -> decltype(call()) {
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(options_.patience_seconds));
+  for (bool told = false;; told = true) {
+    auto result = call();
+    if (result || result.error().kind != ErrorKind::kIo) return result;
+    if (stopped() || Clock::now() >= end) return result;
+    if (!told) note(result.error().message + "; trying again");
+    std::this_thread::sleep_for(kRetryPause);
+  }
+}
+
+/// What the client has to agree with before it reads data for this server.
+Result<void> Client::accept(const Invitation& invitation) {
+  SOTTO_TRY(const Recipe recipe,
+            parse_recipe(invitation.recipe, "the server's recipe", invitation.settings));
+  const std::string hash = recipe_hash(recipe);
+  if (hash != invitation.recipe_hash) {
+    return fail(ErrorKind::kRefused, "the server's recipe is not the one it names: it hashes to " +
+                                         hash + ", not to " + invitation.recipe_hash);
+  }
+  if (!options_.recipe_hash.empty() && hash != options_.recipe_hash) {
+    return fail(ErrorKind::kRefused, "the server's recipe hashes to " + hash +
+                                         ", and --recipe-hash allows " + options_.recipe_hash +
+                                         " only");
+  }
+  if (invitation.shuffled != (recipe.shuffle.mode == "shuffler")) {
+    return fail(ErrorKind::kRefused,
+                "the server's recipe and the server differ on whether there is a shuffler");
+  }
+  if (invitation.shuffled && options_.shuffler.empty()) {
+    return fail(ErrorKind::kUsage, "this federation has a shuffler: give --shuffler HOST:PORT");
+  }
+  if (invitation.rehearsal != options_.participant.rehearsal) {
+    return fail(ErrorKind::kRefused,
+                invitation.rehearsal
+                    ? "the server rehearses: noise would come from a seed that it knows; only a "
+                      "client that is started with --rehearsal takes part"
+                    : "--rehearsal: this server does not rehearse");
+  }
+  ParticipantOptions own = options_.participant;
+  own.name = options_.name;
+  own.index = joined_.index;
+  own.clients = invitation.clients;
+  own.share = options_.share.has_value();
+  own.task = recipe.fingerprint() + ':' + sha256_hex(invitation.run).substr(0, 16);
+  SOTTO_TRY(participant_,
+            Participant::make(recipe, std::move(own), options_.ledger, make_factory_));
+  if (options_.on_joined) options_.on_joined(recipe, joined_.index);
+  return {};
+}
+
+Result<void> Client::join() {
+  SOTTO_TRY(joined_, patiently([&] { return link_.join(); }));
+  summary_.index = joined_.index;
+  summary_.recipe_hash = joined_.invitation.recipe_hash;
+  return accept(joined_.invitation);
+}
+
+Result<void> Client::do_task(const Assignment& assignment) {
+  const TaskHeader& task = *assignment.task;
+  if (task.recipe_hash != joined_.invitation.recipe_hash) {
+    return fail(ErrorKind::kRefused, "the server has changed its recipe");
+  }
+  if (options_.on_task) options_.on_task(task.round);
+  const auto report = participant_->report(task, assignment.model);
+  if (!report && report.error().kind == ErrorKind::kRefused) {
+    note(report.error().message);
+    ++summary_.declined;
+    return patiently([&] { return link_.decline(task); });
+  }
+  if (!report) return tl::unexpected(report.error());
+  const auto sent = patiently([&] { return link_.submit(task, joined_.invitation, *report); });
+  if (sent) {
+    ++summary_.reports;
+    return participant_->delivered();
+  }
+  if (sent.error().kind != ErrorKind::kRefused) return sent;
+  // The report stays bound to its charge; the round went on without it.
+  note("round " + std::to_string(task.round) + ": " + sent.error().message);
+  ++summary_.late;
+  return {};
+}
+
+Result<ClientSummary> Client::work() {
+  SOTTO_CHECK(join());
+  while (!stopped()) {
+    SOTTO_TRY(const Assignment assignment, patiently([&] {
+                return link_.pull(done_round_, done_attempt_, participant_->weights());
+              }));
+    if (assignment.task) {
+      SOTTO_CHECK(do_task(assignment));
+      done_round_ = assignment.task->round;
+      done_attempt_ = assignment.task->attempt;
+      continue;
+    }
+    if (assignment.finished) break;
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(std::clamp(assignment.again_ms, 10U, 10000U)));
+  }
+  return summary_;
+}
+
+}  // namespace
+
+Result<ClientSummary> run_client(ClientOptions options, const MakeFactory& make_factory) {
+  return Client(std::move(options), make_factory).work();
+}
+
+}  // namespace sotto::rpc

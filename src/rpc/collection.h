@@ -1,0 +1,83 @@
+// One round while the server collects it: who was asked, what has arrived, what is still awaited.
+//
+// A report counts whole or not at all. Without a shuffler a client hands in all its chunks at once,
+// and they are counted when the last one has been checked. From a shuffler chunks come as one
+// sequence for each group, in an order that it keeps when it has to begin again; the server takes
+// each number of the sequence once, so that nothing is counted twice and no chunk has to be held.
+//
+// Not for several threads at once: the coordinator that owns it locks.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rpc/chunk.h"
+#include "rpc/seal.h"
+#include "sotto/federation.h"
+
+namespace sotto::rpc {
+
+/// Of 128 random bits from the system's generator: no two things share one.
+using Tag = std::array<std::byte, 16>;
+Tag fresh_tag();
+/// Tells a round that was begun anew from the same round before.
+using Attempt = Tag;
+
+class Collection {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Group {
+    std::set<std::uint32_t> asked;    // and not declined
+    std::set<std::uint32_t> arrived;  // without a shuffler: whose report was counted
+    std::vector<ChunkSpec> chunks;    // of a report
+    std::optional<std::uint64_t>
+        batch;                  // reports that the shuffler has for us, once it has said so
+    std::uint64_t taken = 0;    // chunks of its sequence
+    std::uint64_t refused = 0;  // of these, not what the round asked for
+    bool closed() const { return batch && taken == *batch * chunks.size(); }
+  };
+
+  static Result<Collection> begin(const RoundPlan& plan, std::span<const float> model,
+                                  bool shuffled);
+
+  const RoundPlan& plan() const { return plan_; }
+  const Attempt& attempt() const { return attempt_; }
+  const std::vector<Group>& groups() const { return groups_; }
+  const std::shared_ptr<const std::vector<float>>& model() const { return model_; }
+
+  /// The group that was asked for this client's report, if it is still awaited.
+  std::optional<std::size_t> group_of(std::uint32_t client) const;
+  void decline(std::uint32_t client);
+  /// False where the client's report was counted before.
+  bool arrived(std::uint32_t client, std::size_t group);
+
+  Result<void> begin_batch(std::size_t group, std::uint64_t reports, std::uint64_t skip);
+  /// The place of the sequence's next chunk, which the caller then opens and counts or refuses.
+  Result<const ChunkSpec*> next_chunk(std::size_t group);
+  void took_chunk(std::size_t group, bool counted);
+
+  /// The time begins to run when the first client has been given its task.
+  void start_clock(Clock::duration length);
+  const std::optional<Clock::time_point>& deadline() const { return deadline_; }
+  Clock::duration left() const;
+  /// Whether every client that is awaited has been heard.
+  bool complete() const;
+  /// What came of it.
+  std::vector<Delivery::Group> outcome() const;
+
+ private:
+  RoundPlan plan_;
+  Attempt attempt_{};
+  bool shuffled_ = false;
+  std::shared_ptr<const std::vector<float>> model_;
+  std::vector<Group> groups_;
+  std::optional<Clock::time_point> deadline_;
+};
+
+}  // namespace sotto::rpc

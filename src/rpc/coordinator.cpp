@@ -1,0 +1,236 @@
+#include "rpc/coordinator.h"
+
+#include <chrono>
+
+namespace sotto::rpc {
+namespace {
+
+Collection::Clock::duration seconds(double count) {
+  return std::chrono::duration_cast<Collection::Clock::duration>(
+      std::chrono::duration<double>(count));
+}
+
+double to_seconds(Collection::Clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+}  // namespace
+
+Coordinator::Coordinator(Settings settings, SealKey key, Roster roster)
+    : settings_(std::move(settings)), key_(std::move(key)), roster_(std::move(roster)) {
+  settings_.invitation.seal_key = key_.public_key();
+}
+
+Result<Delivery> Coordinator::collect(const RoundPlan& plan, std::span<const float> model,
+                                      std::span<const EnvelopeSink> sinks) {
+  const bool shuffled = settings_.invitation.shuffled;
+  SOTTO_TRY(Collection collection, Collection::begin(plan, model, shuffled));
+  std::unique_lock lock(mutex_);
+  round_.emplace(std::move(collection));
+  sinks_ = sinks;
+  last_round_ = plan.round;
+  // After the deadline a shuffler has as long again to hand over the batch that it then closes.
+  const auto grace = shuffled ? seconds(settings_.round_seconds) : Collection::Clock::duration{};
+  while (!round_->complete() && !interrupted_) {
+    if (!round_->deadline()) {
+      changed_.wait(lock);
+    } else if (changed_.wait_until(lock, *round_->deadline() + grace) == std::cv_status::timeout) {
+      break;
+    }
+  }
+  Delivery delivery;
+  delivery.groups = round_->outcome();
+  round_.reset();
+  sinks_ = {};
+  if (interrupted_) return fail(ErrorKind::kIo, "stopped before the end of the round");
+  return delivery;
+}
+
+void Coordinator::finish(double linger_seconds) {
+  std::unique_lock lock(mutex_);
+  finished_ = true;
+  changed_.wait_for(lock, seconds(linger_seconds), [&] {
+    const bool shuffler = !shuffler_here_ || shuffler_told_;
+    return interrupted_ || (shuffler && told_.size() >= roster_.size());
+  });
+}
+
+void Coordinator::interrupt() {
+  const std::scoped_lock lock(mutex_);
+  interrupted_ = true;
+  changed_.notify_all();
+}
+
+bool Coordinator::interrupted() const {
+  const std::scoped_lock lock(mutex_);
+  return interrupted_;
+}
+
+Result<std::uint32_t> Coordinator::place_of(const std::string& name) const {
+  if (const auto place = roster_.find(name)) return *place;
+  return fail(ErrorKind::kRefused, "'" + name + "' has not joined");
+}
+
+Result<Coordinator::Joined> Coordinator::join(const std::string& name,
+                                              std::optional<std::uint32_t> wanted) {
+  const std::scoped_lock lock(mutex_);
+  SOTTO_TRY(const std::uint32_t place, roster_.join(name, wanted));
+  return Joined{place, &settings_.invitation};
+}
+
+Result<Coordinator::Pulled> Coordinator::pull(const std::string& name, RoundId done_round,
+                                              const Attempt& done_attempt) {
+  const std::scoped_lock lock(mutex_);
+  SOTTO_TRY(const std::uint32_t place, place_of(name));
+  Pulled pulled;
+  pulled.finished = finished_;
+  pulled.round = last_round_;
+  if (finished_) {
+    told_.insert(name);
+    changed_.notify_all();
+  }
+  if (!round_) return pulled;
+  const auto group = round_->group_of(place);
+  if (!group) return pulled;
+  if (done_round == last_round_ && done_attempt == round_->attempt()) return pulled;
+  round_->start_clock(seconds(settings_.round_seconds));
+  changed_.notify_all();
+  pulled.task = {round_->attempt(), *group, round_->plan().groups[*group].parts, round_->model(),
+                 to_seconds(round_->left())};
+  return pulled;
+}
+
+Result<void> Coordinator::decline(const std::string& name, RoundId round, const Attempt& attempt) {
+  const std::scoped_lock lock(mutex_);
+  SOTTO_TRY(const std::uint32_t place, place_of(name));
+  if (!is_open(round) || round_->attempt() != attempt) return {};
+  round_->decline(place);
+  changed_.notify_all();
+  return {};
+}
+
+Result<std::optional<Coordinator::Awaited>> Coordinator::awaited(const std::string& name,
+                                                                 RoundId round) {
+  const std::scoped_lock lock(mutex_);
+  SOTTO_TRY(const std::uint32_t place, place_of(name));
+  if (settings_.invitation.shuffled) {
+    return fail(ErrorKind::kRefused, "reports of this federation go to its shuffler");
+  }
+  if (!is_open(round)) {
+    return fail(ErrorKind::kRefused, "round " + std::to_string(round) + " is not open");
+  }
+  const auto group = round_->group_of(place);
+  if (!group) return fail(ErrorKind::kRefused, "this client was not asked in this round");
+  const Collection::Group& wanted = round_->groups()[*group];
+  if (wanted.arrived.contains(place)) return std::optional<Awaited>();
+  return std::optional<Awaited>(Awaited{*group, wanted.chunks});
+}
+
+Result<bool> Coordinator::submit(const std::string& name, RoundId round,
+                                 std::span<const std::vector<std::byte>> sealed) {
+  SOTTO_TRY(const std::optional<Awaited> expected, awaited(name, round));
+  if (!expected) return false;
+  if (sealed.size() != expected->chunks.size()) {
+    return fail(ErrorKind::kRefused, "a report of " + std::to_string(sealed.size()) +
+                                         " chunks instead of " +
+                                         std::to_string(expected->chunks.size()));
+  }
+  std::vector<Envelope> envelopes;
+  for (std::size_t i = 0; i < sealed.size(); ++i) {
+    SOTTO_TRY(const std::vector<std::byte> chunk, key_.open(sealed[i]));
+    SOTTO_TRY(Envelope envelope,
+              read_chunk(chunk, settings_.invitation.recipe_hash, round, expected->chunks[i]));
+    envelopes.push_back(std::move(envelope));
+  }
+  const std::scoped_lock lock(mutex_);
+  SOTTO_TRY(const std::uint32_t place, place_of(name));
+  if (!is_open(round)) {
+    return fail(ErrorKind::kRefused, "round " + std::to_string(round) + " is not open any more");
+  }
+  if (round_->group_of(place) != expected->group) {
+    return fail(ErrorKind::kRefused, "this client has declined the round");
+  }
+  if (round_->groups()[expected->group].arrived.contains(place)) return false;
+  // All of them were checked, so none is refused now and the report counts whole.
+  for (const Envelope& envelope : envelopes) SOTTO_CHECK(sinks_.front()(envelope));
+  round_->arrived(place, expected->group);
+  show_progress();
+  changed_.notify_all();
+  return true;
+}
+
+Coordinator::Open Coordinator::open() {
+  const std::scoped_lock lock(mutex_);
+  Open open;
+  open.finished = finished_;
+  shuffler_here_ = true;
+  if (finished_) {
+    shuffler_told_ = true;
+    changed_.notify_all();
+  }
+  if (!round_) return open;
+  open.round = round_->plan().round;
+  open.attempt = round_->attempt();
+  open.seconds_left = round_->deadline() ? to_seconds(round_->left()) : settings_.round_seconds;
+  for (const Collection::Group& group : round_->groups()) {
+    Open::Group shown{group.asked.size(), {}, group.taken, group.closed()};
+    for (const ChunkSpec& chunk : group.chunks) shown.chunk_bytes.push_back(chunk.sealed_bytes);
+    open.groups.push_back(std::move(shown));
+  }
+  return open;
+}
+
+Result<void> Coordinator::begin_batch(RoundId round, const Attempt& attempt, std::size_t group,
+                                      std::uint64_t reports, std::uint64_t skip) {
+  const std::scoped_lock lock(mutex_);
+  if (!is_open(round) || round_->attempt() != attempt) {
+    return fail(ErrorKind::kRefused, "batch refused: its round is not open");
+  }
+  SOTTO_CHECK(round_->begin_batch(group, reports, skip));
+  show_progress();
+  changed_.notify_all();
+  return {};
+}
+
+Result<void> Coordinator::deliver(const Attempt& attempt, std::size_t group,
+                                  std::span<const std::byte> sealed) {
+  ChunkSpec spec;
+  RoundId round = 0;
+  std::uint64_t number = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!round_ || round_->attempt() != attempt) {
+      return fail(ErrorKind::kRefused, "chunk refused: its round is not open");
+    }
+    SOTTO_TRY(const ChunkSpec* const next, round_->next_chunk(group));
+    spec = *next;
+    round = round_->plan().round;
+    number = round_->groups()[group].taken;
+  }
+  // Opening takes most of the time and needs no lock.
+  Result<Envelope> envelope = fail(ErrorKind::kCorrupt, "");
+  if (const auto chunk = key_.open(sealed)) {
+    envelope = read_chunk(*chunk, settings_.invitation.recipe_hash, round, spec);
+  }
+  const std::scoped_lock lock(mutex_);
+  if (!round_ || round_->attempt() != attempt || round_->groups()[group].taken != number) {
+    return fail(ErrorKind::kRefused, "chunk refused: another stream delivers this batch");
+  }
+  const bool counted = envelope && sinks_.front()(*envelope);
+  round_->took_chunk(group, counted);
+  if (round_->groups()[group].closed()) changed_.notify_all();
+  return {};
+}
+
+void Coordinator::show_progress() {
+  if (!on_report || !round_) return;
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  for (const Collection::Group& group : round_->groups()) {
+    done += settings_.invitation.shuffled ? group.batch.value_or(0) : group.arrived.size();
+    total += group.asked.size();
+  }
+  on_report(round_->plan().round, done, total);
+}
+
+}  // namespace sotto::rpc

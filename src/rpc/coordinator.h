@@ -1,0 +1,129 @@
+// The server of a federation without its network: a Transport whose clients come by themselves.
+//
+// The run's loop calls collect() and waits; clients and the shuffler call the rest, from threads of
+// the network. A round ends when everybody who was asked has been heard, or at its deadline with
+// those who came.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "rpc/collection.h"
+#include "rpc/roster.h"
+#include "rpc/seal.h"
+#include "sotto/federation.h"
+
+namespace sotto::rpc {
+
+/// What a client is told when it joins.
+struct Invitation {
+  std::string recipe;  // TOML
+  std::vector<std::string> settings;
+  std::string recipe_hash;
+  SealPublicKey seal_key{};
+  Tag run{};
+  std::uint32_t clients = 0;
+  bool shuffled = false;
+  bool rehearsal = false;
+};
+
+class Coordinator final : public Transport {
+ public:
+  struct Settings {
+    Invitation invitation;      // its seal key is filled in
+    std::uint32_t minimum = 1;  // reports of a batch
+    double round_seconds = 120.0;
+  };
+  Coordinator(Settings settings, SealKey key, Roster roster);
+
+  unsigned lanes() const noexcept override { return 1; }
+  Result<Delivery> collect(const RoundPlan& plan, std::span<const float> model,
+                           std::span<const EnvelopeSink> sinks) override;
+
+  /// No round will follow; waits until all clients have been told, at most so long.
+  void finish(double linger_seconds);
+  /// Makes collect() end with an error: the program was asked to stop.
+  void interrupt();
+  bool interrupted() const;
+
+  // ---- for clients
+  struct Joined {
+    std::uint32_t index = 0;
+    const Invitation* invitation = nullptr;
+  };
+  Result<Joined> join(const std::string& name, std::optional<std::uint32_t> wanted);
+
+  struct Pulled {
+    bool finished = false;
+    RoundId round = 0;  // that the server is at
+    struct Task {
+      Attempt attempt{};
+      std::size_t group = 0;
+      std::vector<Part> parts;
+      std::shared_ptr<const std::vector<float>> model;
+      double deadline_seconds = 0.0;
+    };
+    std::optional<Task> task;
+  };
+  Result<Pulled> pull(const std::string& name, RoundId done_round, const Attempt& done_attempt);
+  Result<void> decline(const std::string& name, RoundId round, const Attempt& attempt);
+
+  /// What a report of this client must look like now; nothing where its report is counted already.
+  struct Awaited {
+    std::size_t group = 0;
+    std::vector<ChunkSpec> chunks;
+  };
+  Result<std::optional<Awaited>> awaited(const std::string& name, RoundId round);
+  /// A whole report, its chunks still sealed. False where it was counted before.
+  Result<bool> submit(const std::string& name, RoundId round,
+                      std::span<const std::vector<std::byte>> sealed);
+
+  // ---- for the shuffler
+  struct Open {
+    bool finished = false;
+    RoundId round = 0;  // 0: none
+    Attempt attempt{};
+    double seconds_left = 0.0;
+    struct Group {
+      std::uint64_t expected = 0;
+      std::vector<std::uint32_t> chunk_bytes;
+      std::uint64_t skip = 0;
+      bool closed = false;
+    };
+    std::vector<Group> groups;
+  };
+  /// Asked by the shuffler, which is told too when all is finished.
+  Open open();
+  Result<void> begin_batch(RoundId round, const Attempt& attempt, std::size_t group,
+                           std::uint64_t reports, std::uint64_t skip);
+  /// The next chunk of the group's sequence.
+  Result<void> deliver(const Attempt& attempt, std::size_t group,
+                       std::span<const std::byte> sealed);
+  const Settings& settings() const { return settings_; }
+
+  std::function<void(RoundId round, std::uint64_t done, std::uint64_t total)> on_report;
+
+ private:
+  Result<std::uint32_t> place_of(const std::string& name) const;
+  bool is_open(RoundId round) const { return round_ && round_->plan().round == round; }
+  void show_progress();
+
+  Settings settings_;
+  SealKey key_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Roster roster_;
+  std::optional<Collection> round_;
+  std::span<const EnvelopeSink> sinks_;
+  RoundId last_round_ = 0;
+  bool finished_ = false;
+  bool interrupted_ = false;
+  std::set<std::string> told_;  // that it is finished
+  bool shuffler_here_ = false;
+  bool shuffler_told_ = false;
+};
+
+}  // namespace sotto::rpc

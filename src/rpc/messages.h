@@ -1,0 +1,71 @@
+// Strict reading of protocol messages.
+//
+// The library's parser keeps fields that it does not know and leaves out what is not there. Here a
+// message with an unknown field is refused, and every field is checked against the bounds that
+// proto/sotto/v1 states before anything is made of it.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rpc/collection.h"
+#include "rpc/coordinator.h"
+#include "rpc/participant.h"
+#include "rpc/spool.h"
+#include "sotto/v1/federation.pb.h"
+
+namespace sotto::rpc {
+
+/// A piece of weights in a message.
+inline constexpr std::size_t kWeightsPiece = std::size_t{1} << 20;
+/// No recipe is longer.
+inline constexpr std::size_t kLongestRecipe = std::size_t{1} << 20;
+/// Every other message fits with room to spare.
+inline constexpr std::size_t kLongestMessage = kLongestChunk + (std::size_t{1} << 20);
+
+/// Whether the message and all inside it have known fields only.
+Result<void> check_known(const google::protobuf::Message& message);
+
+Result<Tag> read_tag(const std::string& bytes);
+std::string to_bytes(std::span<const std::byte> bytes);
+std::span<const std::byte> as_span(const std::string& bytes);
+
+struct Joined {
+  std::uint32_t index = 0;
+  Invitation invitation;
+};
+Result<Joined> read_join(const v1::JoinReply& reply);
+void write_join(const Coordinator::Joined& joined, v1::JoinReply& reply);
+
+Result<TaskHeader> read_task(const v1::Task& task);
+void write_task(const Coordinator::Pulled& pulled, const std::string& recipe_hash, v1::Task& task);
+
+struct Submission {
+  std::string name;
+  RoundId round = 0;
+  std::string recipe_hash;
+  std::size_t group = 0;
+  std::size_t chunks = 0;
+  Tag run{};
+};
+Result<Submission> read_submission(const v1::SubmitHeader& header);
+
+struct Opened {
+  Coordinator::Open open;
+  Tag run{};
+  std::uint32_t minimum = 0;
+};
+Result<Opened> read_open(const v1::OpenReply& reply);
+void write_open(const Coordinator::Open& open, const Coordinator::Settings& settings,
+                v1::OpenReply& reply);
+
+// ---- errors, at the border of the network ---------------------------------------------------
+
+grpc::Status to_status(const Error& error);
+/// kIo where another attempt may help.
+Error to_error(const grpc::Status& status, const std::string& place);
+
+}  // namespace sotto::rpc

@@ -1,0 +1,85 @@
+// A client without its network: makes the report that a task asks for, or says why not.
+//
+// It trains by the code of the simulation. What it sends is decided by the recipe, which it reads
+// itself: of a task it takes the round, the weights and the ranges that earlier rounds moved, and
+// refuses one whose mechanisms are not those that the recipe then gives. It pays before it reads
+// data, and a report that exists is the only one it will ever send for its round.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "federation/planner.h"
+#include "federation/setup.h"
+#include "rpc/chunk.h"
+#include "rpc/collection.h"
+#include "sotto/federation.h"
+#include "sotto/ledger.h"
+
+namespace sotto::rpc {
+
+struct TaskHeader {
+  RoundId round = 0;
+  Attempt attempt{};
+  std::string recipe_hash;
+  std::size_t group = 0;
+  struct Part {
+    std::string mechanism_id;
+    std::vector<std::size_t> tensors;
+    std::vector<Range> ranges;  // one for each
+  };
+  std::vector<Part> parts;
+  std::uint64_t weights = 0;
+  double deadline_seconds = 0.0;
+};
+
+struct ParticipantOptions {
+  std::string name;         // in the ledger
+  std::uint32_t index = 0;  // among the federation's clients
+  std::uint32_t clients = 0;
+  std::string task;  // in the ledger: what tells this training from others
+  /// The client's own: what the recipe says of data and files is the server's and not followed.
+  std::string data;
+  std::string labels;
+  bool share = false;  // of `data`, the part that the simulation gives to client `index`
+  std::filesystem::path data_folder;
+  std::string model_file;
+  bool rehearsal = false;  // bits from the recipe's seed
+  Limits limits;
+};
+
+class Participant {
+ public:
+  /// Refuses a recipe that clients of their own processes cannot follow.
+  static Result<std::unique_ptr<Participant>> make(const Recipe& recipe, ParticipantOptions options,
+                                                   std::shared_ptr<Ledger> ledger,
+                                                   const MakeFactory& make_factory);
+
+  /// The envelopes of the client's report, serialized. kRefused: the client has no budget for it,
+  /// or the task is not the recipe's.
+  Result<std::vector<std::vector<std::byte>>> report(const TaskHeader& task,
+                                                     std::span<const float> model);
+  /// The receiver has the last report for good.
+  Result<void> delivered();
+  std::size_t weights() const { return setup_.factory->layout().size(); }
+
+ private:
+  Participant(Recipe recipe, ParticipantOptions options, Setup setup, Planner planner)
+      : recipe_(std::move(recipe)),
+        options_(std::move(options)),
+        setup_(std::move(setup)),
+        planner_(std::move(planner)) {}
+  Result<std::vector<Part>> parts_of(const TaskHeader& task);
+
+  Recipe recipe_;
+  ParticipantOptions options_;
+  Setup setup_;
+  Planner planner_;
+  std::shared_ptr<Ledger> ledger_;
+  std::string dataset_;
+  Charge last_;
+};
+
+}  // namespace sotto::rpc

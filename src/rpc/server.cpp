@@ -1,0 +1,206 @@
+#include "rpc/server.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "rpc/credentials.h"
+#include "rpc/submission.h"
+#include "sotto/v1/federation.grpc.pb.h"
+
+namespace sotto::rpc {
+namespace {
+
+constexpr std::uint32_t kAgainMs = 100;
+
+class ClientDesk final : public v1::Coordinator::Service {
+ public:
+  ClientDesk(Coordinator& coordinator, const Security& security)
+      : coordinator_(coordinator), security_(security) {}
+
+  grpc::Status Join(grpc::ServerContext* context, const v1::JoinRequest* request,
+                    v1::JoinReply* reply) override {
+    return answer(join(*context, *request, *reply));
+  }
+  grpc::Status Pull(grpc::ServerContext* context, const v1::PullRequest* request,
+                    grpc::ServerWriter<v1::PullReply>* writer) override {
+    return answer(pull(*context, *request, *writer));
+  }
+  grpc::Status Decline(grpc::ServerContext* context, const v1::DeclineRequest* request,
+                       v1::DeclineReply*) override {
+    return answer(decline(*context, *request));
+  }
+  grpc::Status Submit(grpc::ServerContext* context, SubmitReader* reader,
+                      v1::SubmitReply* reply) override {
+    return answer(submit(*context, *reader, *reply));
+  }
+
+ private:
+  static grpc::Status answer(const Result<void>& result) {
+    return result ? grpc::Status::OK : to_status(result.error());
+  }
+
+  Result<std::string> client(const grpc::ServerContext& context, const std::string& claimed) const {
+    SOTTO_CHECK(check_name(claimed));
+    if (claimed == kShufflerName) {
+      return fail(ErrorKind::kRefused, "a shuffler cannot be a client");
+    }
+    return peer_name(context, security_, claimed);
+  }
+
+  Result<void> join(const grpc::ServerContext& context, const v1::JoinRequest& request,
+                    v1::JoinReply& reply) {
+    SOTTO_CHECK(check_known(request));
+    SOTTO_TRY(const std::string name, client(context, request.name()));
+    std::optional<std::uint32_t> wanted;
+    if (request.wanted() > 0) wanted = request.wanted() - 1;
+    SOTTO_TRY(const Coordinator::Joined joined, coordinator_.join(name, wanted));
+    write_join(joined, reply);
+    return {};
+  }
+
+  Result<void> pull(const grpc::ServerContext& context, const v1::PullRequest& request,
+                    grpc::ServerWriter<v1::PullReply>& writer) {
+    SOTTO_CHECK(check_known(request));
+    SOTTO_TRY(const std::string name, client(context, request.name()));
+    Attempt done{};
+    if (request.done_round() > 0) {
+      SOTTO_TRY(done, read_tag(request.done_attempt()));
+    }
+    SOTTO_TRY(const Coordinator::Pulled pulled,
+              coordinator_.pull(name, request.done_round(), done));
+    v1::PullReply reply;
+    if (!pulled.task) {
+      reply.mutable_wait()->set_again_ms(kAgainMs);
+      reply.mutable_wait()->set_finished(pulled.finished);
+      reply.mutable_wait()->set_round(pulled.round);
+      writer.Write(reply);
+      return {};
+    }
+    write_task(pulled, coordinator_.settings().invitation.recipe_hash, *reply.mutable_task());
+    writer.Write(reply);
+    const auto weights = std::as_bytes(std::span(*pulled.task->model));
+    for (std::size_t first = 0; first < weights.size(); first += kWeightsPiece) {
+      const auto piece = weights.subspan(first, std::min(kWeightsPiece, weights.size() - first));
+      reply.set_weights(piece.data(), piece.size());
+      if (!writer.Write(reply)) return fail(ErrorKind::kIo, "the client has gone");
+    }
+    return {};
+  }
+
+  Result<void> decline(const grpc::ServerContext& context, const v1::DeclineRequest& request) {
+    SOTTO_CHECK(check_known(request));
+    SOTTO_TRY(const std::string name, client(context, request.name()));
+    SOTTO_TRY(const Attempt attempt, read_tag(request.attempt()));
+    return coordinator_.decline(name, request.round(), attempt);
+  }
+
+  Result<void> submit(const grpc::ServerContext& context, SubmitReader& reader,
+                      v1::SubmitReply& reply) {
+    SOTTO_TRY(const Submission submission, read_header(reader));
+    SOTTO_TRY(const std::string name, client(context, submission.name));
+    const Invitation& invitation = coordinator_.settings().invitation;
+    if (submission.run != invitation.run || submission.recipe_hash != invitation.recipe_hash) {
+      return fail(ErrorKind::kRefused, "a report of another run or recipe");
+    }
+    SOTTO_TRY(const auto awaited, coordinator_.awaited(name, submission.round));
+    if (!awaited) {
+      reply.set_known(true);
+      return {};
+    }
+    std::vector<std::uint32_t> sizes;
+    for (const ChunkSpec& chunk : awaited->chunks) sizes.push_back(chunk.sealed_bytes);
+    SOTTO_TRY(const auto chunks, read_chunks(reader, sizes));
+    SOTTO_TRY(const bool fresh, coordinator_.submit(name, submission.round, chunks));
+    reply.set_known(!fresh);
+    return {};
+  }
+
+  Coordinator& coordinator_;
+  const Security& security_;
+};
+
+class ShufflerDesk final : public v1::Intake::Service {
+ public:
+  ShufflerDesk(Coordinator& coordinator, const Security& security)
+      : coordinator_(coordinator), security_(security) {}
+
+  grpc::Status Open(grpc::ServerContext* context, const v1::OpenRequest* request,
+                    v1::OpenReply* reply) override {
+    if (const auto who = peer_name(*context, security_, kShufflerName); !who) {
+      return to_status(who.error());
+    }
+    if (const auto known = check_known(*request); !known) return to_status(known.error());
+    write_open(coordinator_.open(), coordinator_.settings(), *reply);
+    reply->set_again_ms(kAgainMs);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Deliver(grpc::ServerContext* context, grpc::ServerReader<v1::DeliverRequest>* reader,
+                       v1::DeliverReply*) override {
+    const auto done = deliver(*context, *reader);
+    return done ? grpc::Status::OK : to_status(done.error());
+  }
+
+ private:
+  Result<void> deliver(const grpc::ServerContext& context,
+                       grpc::ServerReader<v1::DeliverRequest>& reader) {
+    SOTTO_CHECK(peer_name(context, security_, kShufflerName));
+    v1::DeliverRequest request;
+    if (!reader.Read(&request) || !request.has_header()) {
+      return fail(ErrorKind::kCorrupt, "a batch begins with its header");
+    }
+    SOTTO_CHECK(check_known(request));
+    const v1::BatchHeader header = request.header();
+    SOTTO_TRY(const Attempt attempt, read_tag(header.attempt()));
+    SOTTO_CHECK(coordinator_.begin_batch(header.round(), attempt, header.group(), header.reports(),
+                                         header.skip()));
+    while (reader.Read(&request)) {
+      SOTTO_CHECK(check_known(request));
+      if (request.part_case() != v1::DeliverRequest::kSealed) {
+        return fail(ErrorKind::kCorrupt, "a batch has one header");
+      }
+      SOTTO_CHECK(coordinator_.deliver(attempt, header.group(), as_span(request.sealed())));
+    }
+    return {};
+  }
+
+  Coordinator& coordinator_;
+  const Security& security_;
+};
+
+}  // namespace
+
+struct Server::Parts {
+  Parts(const Security& own, Coordinator& coordinator)
+      : security(own), clients(coordinator, security), shuffler(coordinator, security) {}
+  Security security;
+  ClientDesk clients;
+  ShufflerDesk shuffler;
+  std::unique_ptr<grpc::Server> server;
+};
+
+Server::Server() = default;
+
+Server::~Server() {
+  if (parts_ && parts_->server) {
+    parts_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+    parts_->server->Wait();
+  }
+}
+
+Result<std::unique_ptr<Server>> Server::start(const std::string& address, const Security& security,
+                                              Coordinator& coordinator) {
+  std::unique_ptr<Server> server(new Server());
+  server->parts_ = std::make_unique<Parts>(security, coordinator);
+  Parts& parts = *server->parts_;
+  // The shuffler's door is shut where there is none: no batch can be slipped in.
+  if (coordinator.settings().invitation.shuffled) {
+    SOTTO_TRY(parts.server,
+              listen(address, parts.security, {&parts.clients, &parts.shuffler}, server->address_));
+  } else {
+    SOTTO_TRY(parts.server, listen(address, parts.security, {&parts.clients}, server->address_));
+  }
+  return server;
+}
+
+}  // namespace sotto::rpc

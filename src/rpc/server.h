@@ -1,0 +1,27 @@
+// The server's network: puts a Coordinator on a port. No type of the RPC library is seen outside.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "rpc/coordinator.h"
+#include "rpc/security.h"
+
+namespace sotto::rpc {
+
+class Server {
+ public:
+  /// `coordinator` must outlive it.
+  static Result<std::unique_ptr<Server>> start(const std::string& listen, const Security& security,
+                                               Coordinator& coordinator);
+  ~Server();
+  const std::string& address() const noexcept { return address_; }
+
+ private:
+  struct Parts;
+  Server();
+  std::unique_ptr<Parts> parts_;
+  std::string address_;
+};
+
+}  // namespace sotto::rpc

@@ -1,0 +1,140 @@
+#include "rpc/spool.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/sha256.h"
+
+namespace sotto::rpc {
+namespace {
+
+constexpr const char* kBatch = "batch.json";
+constexpr const char* kReport = ".report";
+
+}  // namespace
+
+Result<Spool> Spool::open(std::filesystem::path folder) {
+  std::error_code code;
+  std::filesystem::create_directories(folder, code);
+  if (code) return fail(ErrorKind::kIo, folder.string() + ": " + code.message());
+  return Spool(std::move(folder));
+}
+
+std::filesystem::path Spool::round_folder() const {
+  const std::string run = sha256_hex(std::span<const std::byte>(round_.run)).substr(0, 16);
+  return folder_ / ("round-" + std::to_string(round_.round) + '-' + run);
+}
+
+std::filesystem::path Spool::group_folder(std::size_t group) const {
+  return round_folder() / ("group-" + std::to_string(group));
+}
+
+Result<void> Spool::begin(const SpoolRound& round) {
+  if (round == round_) return {};
+  round_ = round;
+  groups_.assign(round.chunk_bytes.size(), {});
+  const std::filesystem::path mine = round_folder();
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, code)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path() == mine || !name.starts_with("round-")) continue;
+    std::error_code ignored;
+    std::filesystem::remove_all(entry.path(), ignored);
+  }
+  for (std::size_t group = 0; group < groups_.size(); ++group) SOTTO_CHECK(load(group));
+  return {};
+}
+
+/// What a process before this one has left of the group.
+Result<void> Spool::load(std::size_t index) {
+  Group& group = groups_[index];
+  for (const std::uint32_t bytes : round_.chunk_bytes[index]) {
+    group.offsets.push_back(group.report_bytes);
+    group.report_bytes += bytes;
+  }
+  const std::filesystem::path folder = group_folder(index);
+  std::error_code code;
+  std::filesystem::create_directories(folder, code);
+  if (code) return fail(ErrorKind::kIo, folder.string() + ": " + code.message());
+  if (std::filesystem::exists(folder / kBatch)) {
+    SOTTO_TRY(const std::string text, read_text(folder / kBatch));
+    try {
+      const nlohmann::json json = nlohmann::json::parse(text);
+      group.senders = json.at("senders").get<std::vector<std::string>>();
+      group.key = json.at("key").get<std::array<std::uint64_t, 4>>();
+    } catch (const nlohmann::json::exception& error) {
+      return fail(ErrorKind::kCorrupt, (folder / kBatch).string() + ": " + error.what());
+    }
+    group.closed = true;
+    return {};
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder, code)) {
+    if (entry.path().extension() != kReport) continue;
+    if (entry.file_size(code) != group.report_bytes) continue;
+    group.senders.push_back(entry.path().stem().string());
+  }
+  return {};
+}
+
+Result<bool> Spool::add(const std::string& sender, std::size_t index,
+                        std::span<const std::vector<std::byte>> chunks) {
+  const auto refuse = [](const std::string& what) {
+    return fail(ErrorKind::kRefused, "report refused: " + what);
+  };
+  if (index >= groups_.size()) return refuse("there is no group " + std::to_string(index));
+  Group& group = groups_[index];
+  const std::string file = sha256_hex(sender);
+  for (const Group& any : groups_) {
+    if (std::ranges::find(any.senders, file) != any.senders.end()) return false;
+  }
+  if (group.closed) return refuse("the batch is closed");
+  const std::vector<std::uint32_t>& sizes = round_.chunk_bytes[index];
+  if (!std::ranges::equal(chunks, sizes, {}, [](const auto& chunk) { return chunk.size(); })) {
+    return refuse("its chunks are not as many or not as long as the round's");
+  }
+  std::vector<std::byte> bytes;
+  bytes.reserve(group.report_bytes);
+  for (const std::vector<std::byte>& chunk : chunks) {
+    bytes.insert(bytes.end(), chunk.begin(), chunk.end());
+  }
+  SOTTO_CHECK(write_file_atomically(group_folder(index) / (file + kReport), bytes));
+  group.senders.push_back(file);
+  return true;
+}
+
+Result<void> Spool::close(std::size_t index) {
+  Group& group = groups_[index];
+  if (group.closed) return {};
+  BitSource bits = BitSource::from_system();
+  for (std::uint64_t& word : group.key) word = bits.next_u64();
+  const nlohmann::json json = {{"senders", group.senders}, {"key", group.key}};
+  SOTTO_CHECK(write_file_atomically(group_folder(index) / kBatch, json.dump() + '\n'));
+  group.closed = true;
+  return {};
+}
+
+Result<std::vector<std::vector<std::byte>>> Spool::batch(std::size_t index,
+                                                         std::size_t position) const {
+  const Group& group = groups_[index];
+  const std::uint32_t size = round_.chunk_bytes[index][position];
+  std::vector<std::vector<std::byte>> chunks;
+  for (const std::string& sender : group.senders) {
+    const std::filesystem::path path = group_folder(index) / (sender + kReport);
+    std::ifstream file(path, std::ios::binary);
+    std::vector<std::byte> chunk(size);
+    file.seekg(static_cast<std::streamoff>(group.offsets[position]));
+    if (!file.read(reinterpret_cast<char*>(chunk.data()), size)) {
+      return fail(ErrorKind::kIo, path.string() + ": cannot be read");
+    }
+    chunks.push_back(std::move(chunk));
+  }
+  BitSource bits = BitSource::from_seed(
+      group.key[0], "shuffle",
+      {group.key[1], group.key[2], group.key[3], static_cast<std::uint64_t>(position)});
+  shuffle(std::span(chunks), bits);
+  return chunks;
+}
+
+}  // namespace sotto::rpc

@@ -1,0 +1,186 @@
+// The server's rounds without a network: what is counted, once, and what is not.
+#include "rpc/coordinator.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "exchange_parts.h"
+#include "federation/round.h"
+#include "sotto/aggregate.h"
+
+namespace sotto::rpc {
+namespace {
+
+/// A coordinator whose round is collected by a thread, as a run does it.
+class Round {
+ public:
+  explicit Round(bool shuffled, double round_seconds = 30.0)
+      : key_(SealKey::generate().value()), plan_(small_plan()) {
+    Coordinator::Settings settings;
+    settings.invitation.recipe_hash = kTestRecipe;
+    settings.invitation.shuffled = shuffled;
+    settings.round_seconds = round_seconds;
+    server_ = std::make_unique<Coordinator>(settings, key_, Roster::open({}, 3).value());
+    for (std::uint32_t i = 0; i < 3; ++i) EXPECT_TRUE(server_->join(name(i), i));
+    thread_ = std::thread([this] {
+      const std::vector<float> model(13, 0.0F);
+      collected_ = collect_round(*server_, plan_, model);
+    });
+    while (server_->open().round == 0) std::this_thread::yield();
+  }
+  ~Round() {
+    if (thread_.joinable()) {
+      server_->interrupt();
+      thread_.join();
+    }
+  }
+  static std::string name(std::uint32_t i) { return "c" + std::to_string(i); }
+  Coordinator& server() { return *server_; }
+  std::vector<std::vector<std::byte>> report(std::uint64_t seed) const {
+    return sealed_report(plan_, seed, key_.public_key());
+  }
+  Coordinator::Pulled::Task pull(std::uint32_t i) {
+    return server_->pull(name(i), 0, {}).value().task.value();
+  }
+  CollectedRound end() {
+    thread_.join();
+    return collected_.value();
+  }
+  const RoundPlan& plan() const { return plan_; }
+
+ private:
+  SealKey key_;
+  RoundPlan plan_;
+  std::unique_ptr<Coordinator> server_;
+  Result<CollectedRound> collected_ = fail(ErrorKind::kInternal, "not collected");
+  std::thread thread_;
+};
+
+/// The sums that the same reports have in one process.
+std::vector<double> expected_mean(const RoundPlan& plan, std::span<const std::uint64_t> seeds) {
+  Aggregator sums(plan.groups[0].parts[0].mechanism, plan.round);
+  for (const std::uint64_t seed : seeds) {
+    for (const Envelope& envelope : envelopes_of(plan, seed)) {
+      if (envelope.mechanism_id() == plan.groups[0].parts[0].mechanism->id()) {
+        EXPECT_TRUE(sums.accept(envelope));
+      }
+    }
+  }
+  const Released released = sums.release().value();
+  return {released.values().begin(), released.values().end()};
+}
+
+std::vector<double> mean_of(const CollectedRound& round) {
+  const auto values = round.groups[0].released[0].values();
+  return {values.begin(), values.end()};
+}
+
+TEST(Coordinator, CountsEachClientsReportOnce) {
+  Round round(false);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    if (i == 2) {
+      EXPECT_EQ(round.server().submit(Round::name(0), 1, round.report(0)), false);
+    }
+    EXPECT_EQ(round.server().submit(Round::name(i), 1, round.report(i)), true);
+  }
+  const CollectedRound collected = round.end();
+  EXPECT_EQ(collected.reports(), 3U);
+  const std::uint64_t seeds[] = {0, 1, 2};
+  EXPECT_EQ(mean_of(collected), expected_mean(round.plan(), seeds));
+}
+
+TEST(Coordinator, AReportIsCountedWholeOrNotAtAll) {
+  Round round(false, 0.3);
+  ASSERT_TRUE(round.server().submit(Round::name(0), 1, round.report(0)));
+  auto damaged = round.report(1);
+  damaged.back().back() ^= std::byte{1};
+  EXPECT_FALSE(round.server().submit(Round::name(1), 1, damaged));
+  auto fewer = round.report(1);
+  fewer.pop_back();
+  EXPECT_FALSE(round.server().submit(Round::name(1), 1, fewer));
+  auto exchanged = round.report(1);
+  std::swap(exchanged[0], exchanged[1]);
+  EXPECT_FALSE(round.server().submit(Round::name(1), 1, exchanged));
+  EXPECT_FALSE(round.server().submit(Round::name(1), 2, round.report(1)));
+  EXPECT_FALSE(round.server().submit("stranger", 1, round.report(1)));
+  round.pull(1);  // the clock runs, and nobody else comes
+  const CollectedRound collected = round.end();
+  EXPECT_EQ(collected.reports(), 1U);
+  const std::uint64_t seeds[] = {0};
+  EXPECT_EQ(mean_of(collected), expected_mean(round.plan(), seeds));
+  EXPECT_FALSE(round.server().submit(Round::name(1), 1, round.report(1)));  // over
+}
+
+TEST(Coordinator, ARoundDoesNotWaitForWhoDeclines) {
+  Round round(false);
+  const Attempt attempt = round.pull(1).attempt;
+  ASSERT_TRUE(round.server().submit(Round::name(0), 1, round.report(0)));
+  ASSERT_TRUE(round.server().decline(Round::name(1), 1, attempt));
+  EXPECT_FALSE(round.server().submit(Round::name(1), 1, round.report(1)));
+  ASSERT_TRUE(round.server().submit(Round::name(2), 1, round.report(2)));
+  EXPECT_EQ(round.end().reports(), 2U);
+}
+
+TEST(Coordinator, ATaskIsGivenUntilItIsDone) {
+  Round round(false);
+  const auto task = round.pull(0);
+  EXPECT_EQ(task.model->size(), 13U);
+  EXPECT_TRUE(round.server().pull(Round::name(0), 0, {}).value().task);
+  EXPECT_FALSE(round.server().pull(Round::name(0), 1, task.attempt).value().task);
+  EXPECT_TRUE(round.server().pull(Round::name(0), 1, fresh_tag()).value().task);  // begun anew
+  EXPECT_FALSE(round.server().pull("stranger", 0, {}));
+}
+
+TEST(Coordinator, TakesABatchInOneSequenceHoweverOftenItIsCutOff) {
+  Round round(true);
+  EXPECT_FALSE(round.server().submit(Round::name(0), 1, round.report(0)));  // past the shuffler
+  const std::vector<std::vector<std::vector<std::byte>>> reports = {round.report(5),
+                                                                    round.report(6)};
+  const Attempt attempt = round.server().open().attempt;
+  const std::size_t positions = reports[0].size();
+  EXPECT_FALSE(round.server().begin_batch(1, attempt, 0, 4, 0));  // more than were asked
+  EXPECT_FALSE(round.server().begin_batch(1, fresh_tag(), 0, 2, 0));
+  EXPECT_FALSE(round.server().begin_batch(2, attempt, 0, 2, 0));
+  EXPECT_FALSE(round.server().begin_batch(1, attempt, 1, 2, 0));
+  std::uint64_t next = 0;
+  while (next < 2 * positions) {
+    EXPECT_FALSE(round.server().begin_batch(1, attempt, 0, 2, next + 1));
+    ASSERT_TRUE(round.server().begin_batch(1, attempt, 0, 2, next));
+    EXPECT_FALSE(round.server().begin_batch(1, attempt, 0, 3, next));  // not another size
+    for (int i = 0; i < 3 && next < 2 * positions; ++i, ++next) {
+      ASSERT_TRUE(round.server().deliver(attempt, 0, reports[next % 2][next / 2]));
+    }
+    if (next < 2 * positions) {
+      EXPECT_EQ(round.server().open().groups[0].skip, next);
+    }
+  }
+  const CollectedRound collected = round.end();
+  EXPECT_EQ(collected.reports(), 2U);
+  const std::uint64_t seeds[] = {5, 6};
+  EXPECT_EQ(mean_of(collected), expected_mean(round.plan(), seeds));
+  EXPECT_FALSE(round.server().deliver(attempt, 0, reports[0][0]));
+}
+
+TEST(Coordinator, AForgedChunkSpoilsItsBatchAndNotTheRun) {
+  Round round(true);
+  auto report = round.report(1);
+  const Attempt attempt = round.server().open().attempt;
+  ASSERT_TRUE(round.server().begin_batch(1, attempt, 0, 1, 0));
+  report[1][60] ^= std::byte{1};
+  for (const auto& chunk : report) ASSERT_TRUE(round.server().deliver(attempt, 0, chunk));
+  const CollectedRound collected = round.end();
+  EXPECT_EQ(collected.released(), 0U);
+  EXPECT_NE(collected.groups[0].withheld.find("not what the round asked for"), std::string::npos);
+}
+
+TEST(Coordinator, ABatchThatStaysTooSmallEndsTheRound) {
+  Round round(true);
+  ASSERT_TRUE(round.server().begin_batch(1, round.server().open().attempt, 0, 0, 0));
+  const CollectedRound collected = round.end();
+  EXPECT_EQ(collected.reports(), 0U);
+}
+
+}  // namespace
+}  // namespace sotto::rpc

@@ -1,0 +1,132 @@
+// Strict reading: what a message may not have is refused before anything is made of it.
+#include "rpc/messages.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace sotto::rpc {
+namespace {
+
+const std::string kHash(64, 'a');
+const std::string kTag(16, 't');
+
+v1::JoinReply good_join() {
+  v1::JoinReply reply;
+  reply.set_index(1);
+  reply.set_clients(3);
+  reply.set_recipe("[data]");
+  reply.set_recipe_hash(kHash);
+  reply.set_seal_key(std::string(32, 'k'));
+  reply.set_run(kTag);
+  return reply;
+}
+
+v1::Task good_task() {
+  v1::Task task;
+  task.set_round(1);
+  task.set_attempt(kTag);
+  task.set_recipe_hash(kHash);
+  task.set_weights(10);
+  v1::TaskPart& part = *task.add_parts();
+  part.set_mechanism_id("none.v1");
+  part.add_tensors(0);
+  part.add_centres(0.0);
+  part.add_radii(1.0);
+  return task;
+}
+
+/// The message with one more field that no version 1 has.
+template <class Message>
+Message with_unknown_field(const Message& message) {
+  std::string bytes = message.SerializeAsString();
+  bytes += std::string("\xF8\x07\x01", 3);  // field 127, varint 1
+  Message more;
+  EXPECT_TRUE(more.ParseFromString(bytes));
+  return more;
+}
+
+TEST(Messages, JoinReply) {
+  ASSERT_TRUE(read_join(good_join()));
+  EXPECT_FALSE(read_join(with_unknown_field(good_join())));
+  const auto refused = [](auto&& change) {
+    v1::JoinReply reply = good_join();
+    change(reply);
+    return !read_join(reply);
+  };
+  EXPECT_TRUE(refused([](auto& m) { m.set_recipe_hash("abc"); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_recipe_hash(std::string(64, 'G')); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_seal_key("short"); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_run(std::string(17, 'x')); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_index(3); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_recipe(std::string(kLongestRecipe + 1, ' ')); }));
+  EXPECT_TRUE(refused([](auto& m) {
+    for (int i = 0; i < 1001; ++i) m.add_settings("a=b");
+  }));
+}
+
+TEST(Messages, Task) {
+  ASSERT_TRUE(read_task(good_task()));
+  EXPECT_FALSE(read_task(with_unknown_field(good_task())));
+  const auto refused = [](auto&& change) {
+    v1::Task task = good_task();
+    change(task);
+    return !read_task(task);
+  };
+  EXPECT_TRUE(refused([](auto& m) { m.set_round(0); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_attempt(""); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_weights(std::uint64_t{1} << 40); }));
+  EXPECT_TRUE(refused([](auto& m) { m.mutable_parts(0)->add_tensors(1); }));
+  EXPECT_TRUE(refused([](auto& m) { m.mutable_parts(0)->set_radii(0, 0.0); }));
+  EXPECT_TRUE(refused([](auto& m) {
+    m.mutable_parts(0)->set_centres(0, std::numeric_limits<double>::quiet_NaN());
+  }));
+  // Inside another message as well.
+  v1::Task task = good_task();
+  *task.mutable_parts(0) = with_unknown_field(task.parts(0));
+  EXPECT_FALSE(read_task(task));
+}
+
+TEST(Messages, SubmitHeader) {
+  v1::SubmitHeader header;
+  header.set_name("ada");
+  header.set_round(1);
+  header.set_recipe_hash(kHash);
+  header.set_chunks(2);
+  header.set_run(kTag);
+  ASSERT_TRUE(read_submission(header));
+  EXPECT_FALSE(read_submission(with_unknown_field(header)));
+  const auto refused = [&](auto&& change) {
+    v1::SubmitHeader other = header;
+    change(other);
+    return !read_submission(other);
+  };
+  EXPECT_TRUE(refused([](auto& m) { m.set_name("two words"); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_chunks(0); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_chunks(kMostChunks + 1); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_run(""); }));
+}
+
+TEST(Messages, OpenReply) {
+  v1::OpenReply reply;
+  reply.set_run(kTag);
+  reply.set_round(1);
+  reply.set_attempt(kTag);
+  reply.add_groups()->add_chunk_bytes(200);
+  ASSERT_TRUE(read_open(reply));
+  EXPECT_FALSE(read_open(with_unknown_field(reply)));
+  reply.mutable_groups(0)->set_chunk_bytes(0, 10);  // shorter than an empty box
+  EXPECT_FALSE(read_open(reply));
+  reply.mutable_groups(0)->set_chunk_bytes(0, kLongestChunk + 1);
+  EXPECT_FALSE(read_open(reply));
+}
+
+TEST(Messages, StatusAndErrorAgreeOnWhatMayBeTriedAgain) {
+  for (const ErrorKind kind : {ErrorKind::kIo, ErrorKind::kRefused, ErrorKind::kInternal}) {
+    EXPECT_EQ(to_error(to_status({kind, "x"}), "here").kind, kind);
+  }
+  EXPECT_EQ(to_error(to_status({ErrorKind::kUsage, "x"}), "here").kind, ErrorKind::kCorrupt);
+}
+
+}  // namespace
+}  // namespace sotto::rpc
