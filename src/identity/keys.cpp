@@ -15,9 +15,11 @@ constexpr std::string_view kSealWord = "x25519-secret:";
 constexpr std::string_view kServerWord = "x25519-public:";
 constexpr std::size_t kLargestFile = 65536;
 
-static_assert(crypto_sign_SECRETKEYBYTES == 64 && crypto_sign_PUBLICKEYBYTES == 32 &&
-              crypto_sign_SEEDBYTES == 32 && crypto_box_SECRETKEYBYTES == 32 &&
-              crypto_box_PUBLICKEYBYTES == 32);
+static_assert(crypto_sign_SECRETKEYBYTES == 64);
+static_assert(crypto_sign_PUBLICKEYBYTES == 32);
+static_assert(crypto_sign_SEEDBYTES == 32);
+static_assert(crypto_box_SECRETKEYBYTES == 32);
+static_assert(crypto_box_PUBLICKEYBYTES == 32);
 
 std::string hex_text(const unsigned char* bytes) {
   std::string text(64, '\0');

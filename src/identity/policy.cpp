@@ -137,7 +137,7 @@ std::vector<PolicyKey> make_keys() {
   };
   const auto unit = [positive](const toml::node& node, Policy& policy) -> std::string {
     const double value = node.is_number() ? node.value_or(std::nan("")) : std::nan("");
-    if (!(value > 0.0)) return positive;
+    if (!(value > 0.0)) return std::string(positive);
     policy.unit_epsilon = value;
     return "";
   };

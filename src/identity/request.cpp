@@ -17,7 +17,8 @@ namespace {
 constexpr unsigned char kVersion = 1;
 constexpr std::string_view kDomain = "sotto request v1";
 
-static_assert(crypto_sign_BYTES == 64 && crypto_generichash_BYTES_MAX == 64);
+static_assert(crypto_sign_BYTES == 64);
+static_assert(crypto_generichash_BYTES_MAX == 64);
 
 struct Parts {
   ReplayGuard::Nonce nonce{};
