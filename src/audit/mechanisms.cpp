@@ -108,14 +108,6 @@ Result<InputPair> unbounded_pair(const Mechanism& mechanism) {
 
 // --- scores
 
-/// ln(a / b) from logarithms; an output that neither input has cannot be drawn. What rounding adds
-/// is taken off, so that equal ratios are equal scores.
-double log_ratio(double one, double zero) {
-  if (one == zero) return 0.0;
-  const double ratio = one - zero;
-  return std::isfinite(ratio) ? std::nearbyint(ratio * 0x1p36) * 0x1p-36 : ratio;
-}
-
 /// Every weight of a report is a trial.
 class WeightScores final : public ScoreSource {
  public:
@@ -154,7 +146,7 @@ class WeightScores final : public ScoreSource {
 
  private:
   double computed(Symbol symbol) const {
-    return log_ratio(channel_.log_prob(symbol, one_), channel_.log_prob(symbol, zero_));
+    return log_likelihood_ratio(channel_.log_prob(symbol, one_), channel_.log_prob(symbol, zero_));
   }
 
   const ValueMechanism& mechanism_;
@@ -179,8 +171,8 @@ class ReportScores final : public ScoreSource {
     std::vector<Symbol> symbols(mechanism_.outputs());
     for (double& score : scores) {
       mechanism_.perturb(inputs_[input ? 1 : 0], bits).symbols().read(0, symbols);
-      score = log_ratio(mechanism_.log_prob(symbols, inputs_[1].values()),
-                        mechanism_.log_prob(symbols, inputs_[0].values()));
+      score = log_likelihood_ratio(mechanism_.log_prob(symbols, inputs_[1].values()),
+                                   mechanism_.log_prob(symbols, inputs_[0].values()));
     }
   }
 
