@@ -17,7 +17,7 @@
 #include "federation/setup.h"
 #include "mechanism_choice.h"
 #include "report/chart.h"
-#include "report/html_parts.h"
+#include "report/findings.h"
 #include "report/markup.h"
 #include "run_shown.h"
 #include "terminal.h"
@@ -37,7 +37,9 @@ struct Arguments {
   std::size_t population = 1000;
   std::size_t runs = 16;
   std::size_t reports = 4;
+  std::size_t models = 8;
   RoundId round = 1;
+  const CLI::App* command = nullptr;  // which options were given
   double fpr = 0.001;
   std::uint64_t seed = 1;
   unsigned threads = 0;
@@ -165,8 +167,9 @@ std::vector<std::vector<std::string>> cells_of(const std::vector<Variant>& varia
 /// Both axes logarithmic: what counts is the left end, where hardly anybody is accused wrongly.
 std::string chart_of(const std::vector<Variant>& variants, const std::string& target) {
   LineChart chart;
-  chart.title = target == "model" ? "Membership inference against released models"
-                                  : "Membership inference against single reports";
+  chart.title = target == "model"    ? "Membership inference against the last model"
+                : target == "models" ? "Membership inference against the models of several rounds"
+                                     : "Membership inference against single reports";
   chart.x_label = "false-positive rate";
   chart.y_label = "true-positive rate";
   chart.x_log = true;
@@ -186,38 +189,26 @@ std::string chart_of(const std::vector<Variant>& variants, const std::string& ta
   return to_svg(chart);
 }
 
-std::string page_of(const std::vector<Variant>& variants, const Arguments& arguments,
-                    const std::vector<std::string>& charts) {
-  std::string body =
-      "<section class=\"card\"><h3>Found</h3>\n<div class=\"scroll\"><table class=\"wide\">"
-      "<thead><tr>";
-  for (const std::string& name : header(arguments.fpr)) body += "<th>" + escape(name) + "</th>";
-  body += "</tr></thead><tbody>\n";
-  for (const auto& row : cells_of(variants)) {
-    body += "<tr>";
-    for (const std::string& cell : row) body += "<td>" + escape(cell) + "</td>";
-    body += "</tr>\n";
-  }
-  body += "</tbody></table></div></section>\n<div class=\"charts\">\n";
-  for (const std::string& chart : charts) {
-    body += "<figure class=\"card chart\">\n" + chart + "</figure>\n";
-  }
-  return report_page("Membership inference: " + arguments.recipe,
-                     fmt::format("{} runs on halves of {} samples \u00b7 seed {}", arguments.runs,
-                                 arguments.population, arguments.seed),
-                     body + "</div>\n");
-}
-
 Result<void> write_files(const Arguments& arguments, const std::vector<Variant>& variants,
                          const Json& json) {
   const std::filesystem::path out = arguments.out;
-  std::vector<std::string> charts = {chart_of(variants, "model")};
-  SOTTO_CHECK(write_file_atomically(out / "roc.svg", charts.front()));
-  if (arguments.reports > 0 && arguments.run.empty()) {
-    charts.push_back(chart_of(variants, "report"));
-    SOTTO_CHECK(write_file_atomically(out / "roc-report.svg", charts.back()));
+  FindingsPage page;
+  page.heading = "Membership inference: " + arguments.recipe;
+  page.below = fmt::format("{} runs on halves of {} samples \u00b7 seed {}", arguments.runs,
+                           with_commas(arguments.population), arguments.seed);
+  page.columns = header(arguments.fpr);
+  page.rows = cells_of(variants);
+  const std::pair<const char*, const char*> charts[] = {
+      {"model", "roc.svg"}, {"models", "roc-models.svg"}, {"report", "roc-report.svg"}};
+  for (const auto& [target, file] : charts) {
+    const auto& findings = variants.front().found.findings;
+    const bool found = std::any_of(findings.begin(), findings.end(),
+                                   [&, name = std::string_view(target)](const auto& finding) {
+                                     return finding.target == name;
+                                   });
+    if (found) page.figures.push_back({file, chart_of(variants, target)});
   }
-  SOTTO_CHECK(write_file_atomically(out / "report.html", page_of(variants, arguments, charts)));
+  SOTTO_CHECK(write_findings_page(out, page));
   return write_file_atomically(out / "results.json", json.dump(2) + '\n');
 }
 
@@ -226,6 +217,12 @@ Result<int> run(const Arguments& arguments) {
     return fail(ErrorKind::kUsage,
                 "membership: --run attacks the model of a run, whose mechanism is its recipe's; "
                 "--mechanism does not go with it");
+  }
+  for (const char* name : {"--models", "--reports", "--round"}) {
+    if (arguments.run.empty() || arguments.command->get_option(name)->count() == 0) continue;
+    return fail(ErrorKind::kUsage, std::string("membership: ") + name +
+                                       " does not go with --run: a finished run leaves neither its "
+                                       "reports nor the models of earlier rounds");
   }
   SOTTO_TRY(std::vector<Variant> variants, variants_of(arguments));
   SOTTO_TRY(DataSplit data, load_data(data_request(variants.front().recipe, arguments.data)));
@@ -240,6 +237,7 @@ Result<int> run(const Arguments& arguments) {
       attack.runs = arguments.runs;
       attack.reports = arguments.reports;
       attack.report_round = arguments.round;
+      attack.models = arguments.models;
       attack.seed = arguments.seed;
       attack.threads = thread_count(arguments.threads);
       attack.roc.limit = arguments.fpr;
@@ -280,7 +278,7 @@ Result<int> run(const Arguments& arguments) {
       "\nAUC 0.5 and a TPR equal to the FPR are guessing. Intervals: 95 %, bootstrap over "
       "samples and runs.\n");
   if (!arguments.out.empty()) {
-    fmt::print("files in {}: results.json, roc.svg, report.html\n", arguments.out);
+    fmt::print("files in {}: results.json, roc*.svg, report.html\n", arguments.out);
   }
   return 0;
 }
@@ -291,6 +289,7 @@ void add_membership(CLI::App& attack, Action& action) {
   CLI::App* const sub = attack.add_subcommand(
       "membership", "Infer whether a sample was used, from models and from single reports");
   auto arguments = choose<Arguments>(*sub, action, run);
+  arguments->command = sub;
   sub->add_option("recipe", arguments->recipe, "the recipe whose runs are attacked")
       ->required()
       ->type_name("RECIPE.toml");
@@ -316,6 +315,10 @@ void add_membership(CLI::App& attack, Action& action) {
                   "clients of each run whose single reports are attacked as well; 0: none")
       ->capture_default_str()
       ->type_name("N");
+  sub->add_option("--models", arguments->models,
+                  "rounds of each run whose released models are attacked together; 1: the last")
+      ->capture_default_str()
+      ->type_name("N");
   sub->add_option("--round", arguments->round, "the round of these reports")
       ->capture_default_str()
       ->type_name("N");
@@ -332,7 +335,8 @@ void add_membership(CLI::App& attack, Action& action) {
   sub->add_option("--threads", arguments->threads, "runs side by side; default all cores")
       ->type_name("N")
       ->check(CLI::Range(1U, 4096U));
-  sub->add_option("--out", arguments->out, "folder for results.json, roc.svg and report.html")
+  sub->add_option("--out", arguments->out,
+                  "folder for results.json, pictures and a page ('sotto report' shows it)")
       ->type_name("DIR");
   sub->add_flag("--json", arguments->json, "print the results as JSON; null stands for infinite");
   sub->footer(

@@ -15,6 +15,7 @@
 #include "mechanism_choice.h"
 #include "mechanism_options.h"
 #include "report/chart.h"
+#include "report/findings.h"
 #include "report/markup.h"
 #include "terminal.h"
 
@@ -139,22 +140,32 @@ std::string label_of(const Row& row) {
   return text;
 }
 
-std::string table_of(const std::vector<Row>& rows) {
-  Table table({"mechanism", "clients", "deviation", "rounds", "error", "theory", "to w", "theory",
-               "bias undone", "confidence", "theory", "epsilon of a client"});
+const std::vector<std::string> kHeader = {
+    "mechanism", "clients", "deviation",   "rounds",     "error",  "theory",
+    "to w",      "theory",  "bias undone", "confidence", "theory", "epsilon of a client"};
+
+std::vector<std::string> cells_of(const Row& row) {
   const auto share = [](double value) { return fmt::format("{:.3f} %", 100.0 * value); };
-  for (const Row& row : rows) {
-    const WeightFinding& last = row.found.last();
-    const WeightTheory& theory = row.found.theory;
-    table.add({label_of(row), with_commas(row.attack.clients), short_number(row.attack.deviation),
-               with_commas(row.attack.rounds), share(last.error.mean), share(theory.error),
-               share(last.error_to_weight.mean), share(theory.error_to_weight),
-               last.corrected ? share(last.corrected->mean) : "-",
-               last.confidence ? fmt::format("{:.1f}", last.confidence->mean) : "-",
-               theory.confidence ? fmt::format("{:.1f}", *theory.confidence) : "-",
-               std::isfinite(row.found.client_epsilon) ? number_up(row.found.client_epsilon)
-                                                       : "infinite"});
-  }
+  const WeightFinding& last = row.found.last();
+  const WeightTheory& theory = row.found.theory;
+  return {
+      label_of(row),
+      with_commas(row.attack.clients),
+      short_number(row.attack.deviation),
+      with_commas(row.attack.rounds),
+      share(last.error.mean),
+      share(theory.error),
+      share(last.error_to_weight.mean),
+      share(theory.error_to_weight),
+      last.corrected ? share(last.corrected->mean) : "-",
+      last.confidence ? fmt::format("{:.1f}", last.confidence->mean) : "-",
+      theory.confidence ? fmt::format("{:.1f}", *theory.confidence) : "-",
+      std::isfinite(row.found.client_epsilon) ? number_up(row.found.client_epsilon) : "infinite"};
+}
+
+std::string table_of(const std::vector<Row>& rows) {
+  Table table(kHeader);
+  for (const Row& row : rows) table.add(cells_of(row));
   return table.text();
 }
 
@@ -182,8 +193,11 @@ Result<void> write_files(const std::filesystem::path& out, const std::vector<Row
     confidences.series.push_back(std::move(confidence));
   }
   SOTTO_CHECK(write_file_atomically(out / "results.json", json.dump(2) + '\n'));
-  SOTTO_CHECK(write_file_atomically(out / "error.svg", to_svg(errors)));
-  return write_file_atomically(out / "confidence.svg", to_svg(confidences));
+  FindingsPage page{
+      "Weight inference", "errors as shares of the domain 2r", "", kHeader, {}, {}, {}};
+  for (const Row& row : rows) page.rows.push_back(cells_of(row));
+  page.figures = {{"error.svg", to_svg(errors)}, {"confidence.svg", to_svg(confidences)}};
+  return write_findings_page(out, page);
 }
 
 Result<int> run(const Arguments& arguments) {
@@ -231,7 +245,8 @@ Result<int> run(const Arguments& arguments) {
       "is for all its reports\nof this one weight together: averaging breaks no guarantee, it uses "
       "what was given away.\n");
   if (!arguments.watch.out.empty()) {
-    fmt::print("files in {}: results.json, error.svg, confidence.svg\n", arguments.watch.out);
+    fmt::print("files in {}: results.json, error.svg, confidence.svg, report.html\n",
+               arguments.watch.out);
   }
   return 0;
 }

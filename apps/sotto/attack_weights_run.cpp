@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "report/chart.h"
+#include "report/findings.h"
 #include "terminal.h"
 #ifdef SOTTO_WITH_TRAIN
 #include "run_shown.h"
@@ -31,16 +32,25 @@ Json to_json(const WatchedRound& round) {
           {"confidence", round.confidence ? Json(*round.confidence) : Json(nullptr)}};
 }
 
-std::string table_of(const std::vector<WatchedRound>& rounds) {
-  Table table({"round", "reports", "this round", "history", "noise alone", "history to latest",
-               "drift", "confidence"});
+const std::vector<std::string> kHeader = {"round",   "reports",     "this round",
+                                          "history", "noise alone", "history to latest",
+                                          "drift",   "confidence"};
+
+std::vector<std::string> cells_of(const WatchedRound& round) {
   const auto share = [](double value) { return fmt::format("{:.3f} %", 100.0 * value); };
-  for (const WatchedRound& round : rounds) {
-    table.add({std::to_string(round.round), with_commas(round.reports), share(round.error_now),
-               share(round.error), share(round.error_theory), share(round.error_latest),
-               share(round.drift),
-               round.confidence ? fmt::format("{:.1f}", *round.confidence) : "-"});
-  }
+  return {std::to_string(round.round),
+          with_commas(round.reports),
+          share(round.error_now),
+          share(round.error),
+          share(round.error_theory),
+          share(round.error_latest),
+          share(round.drift),
+          round.confidence ? fmt::format("{:.1f}", *round.confidence) : "-"};
+}
+
+std::string table_of(const std::vector<WatchedRound>& rounds) {
+  Table table(kHeader);
+  for (const WatchedRound& round : rounds) table.add(cells_of(round));
   return table.text();
 }
 
@@ -102,7 +112,16 @@ Result<int> attack_run(const WatchArguments& arguments) {
   if (!arguments.out.empty()) {
     const std::filesystem::path out = arguments.out;
     SOTTO_CHECK(write_file_atomically(out / "results.json", json.dump(2) + '\n'));
-    SOTTO_CHECK(write_file_atomically(out / "error.svg", chart_of(found.rounds, found.tensor)));
+    FindingsPage page{"Weight inference in a run of " + arguments.recipe,
+                      fmt::format("{} weights of {}, errors as shares of the domain 2r",
+                                  found.weights, found.tensor),
+                      "",
+                      kHeader,
+                      {},
+                      {},
+                      {{"error.svg", chart_of(found.rounds, found.tensor)}}};
+    for (const WatchedRound& round : found.rounds) page.rows.push_back(cells_of(round));
+    SOTTO_CHECK(write_findings_page(out, page));
   }
   if (arguments.json) {
     fmt::print("{}\n", json.dump(2));
@@ -118,7 +137,9 @@ Result<int> attack_run(const WatchArguments& arguments) {
       "over all rounds\nagainst the average of what was held; drift: how far what was held has "
       "moved "
       "from its own average.\n");
-  if (!arguments.out.empty()) fmt::print("files in {}: results.json, error.svg\n", arguments.out);
+  if (!arguments.out.empty()) {
+    fmt::print("files in {}: results.json, error.svg, report.html\n", arguments.out);
+  }
   return 0;
 }
 #else

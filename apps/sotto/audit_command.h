@@ -7,8 +7,10 @@
 #include <string>
 
 #include "audit/scores.h"
+#include "audit_forms.h"
 #include "audit_gradients.h"
 #include "mechanism_options.h"
+#include "report/findings.h"
 
 namespace sotto::cli {
 
@@ -20,7 +22,9 @@ struct AuditOptions {
   std::uint64_t seed = 1;
   unsigned threads = 0;  // 0: all cores
   bool all_trials = false;
+  std::string out;
   bool json = false;
+  const CLI::App* command = nullptr;  // which options were given
 
   // of --program
   std::string program;
@@ -38,6 +42,8 @@ struct AuditOptions {
 
   GradientOptions gradients;  // of --adversary
 
+  std::vector<std::string> settings;  // of a recipe
+
   /// The part of a plan that options give.
   AuditPlan plan() const;
 };
@@ -45,6 +51,7 @@ struct AuditOptions {
 Result<int> audit_registered(const AuditOptions& options);
 Result<int> audit_foreign(const AuditOptions& options);
 Result<int> audit_shuffled_batches(const AuditOptions& options);
+Result<int> audit_recipe(const AuditOptions& options);
 void add_shuffled_options(CLI::App& command, AuditOptions& options);
 
 /// The keys that every audit's JSON has; infinite values are null.
@@ -53,6 +60,11 @@ nlohmann::json audit_json(const AuditFinding& finding, const AuditPlan& plan);
 void print_finding(const AuditFinding& finding, const AuditPlan& plan);
 /// 0, or 1 where the claim is violated.
 int exit_code(const AuditFinding& finding);
+
+/// With --out: results.json, and a page of its numbers, the epsilons as bars and `figures`, which
+/// `sotto report` shows.
+Result<void> write_audit(const AuditOptions& options, const std::string& heading,
+                         const nlohmann::json& json, std::vector<Figure> figures = {});
 
 /// "name             text"
 void print_line(std::string_view name, const std::string& text);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "audit/looks.h"
 #include "audit/scene.h"
@@ -18,6 +19,9 @@ namespace sotto::cli {
 namespace {
 
 constexpr std::uint64_t kTrials = 1000;  // of one measurement, unless --trials says otherwise
+constexpr double kMostTrials = 1e12;     // in all
+/// The threshold is learned on a fifth as many trials as are tested, but no more than these.
+constexpr std::uint64_t kMostLearned = 65'536;
 
 FactoryMaker factory_maker() {
 #ifdef SOTTO_WITH_TRAIN
@@ -32,6 +36,8 @@ struct Audited {
   const AdversaryEntry* adversary = nullptr;
   std::unique_ptr<Mechanism> mechanism;
   std::optional<double> model_accuracy;
+  std::uint64_t learned = 0;  // trials that the threshold was learned on
+  double threshold = 0.0;     // of the log-likelihood ratio
   TrialCounts counts;
   VectorFinding finding;  // by the distinguisher that was asked for
   VectorFinding other;
@@ -68,7 +74,44 @@ struct Looks {
   double confidence() const { return 1.0 - all[std::min(next, all.size() - 1)].error; }
 };
 
+/// Options that mean nothing to this adversary, or without a model.
+Result<void> check_gradient_options(const CLI::App& command, const GradientOptions& gradients) {
+  const auto given = [&](const char* name) { return command.get_option(name)->count() > 0; };
+  const std::tuple<const char*, bool, const char*> needs[] = {
+      {"--dummy-norm", gradients.adversary == "dummy", "--adversary dummy"},
+      {"--malicious-rounds", gradients.adversary == "collusion", "--adversary collusion"},
+      {"--model", !gradients.data.empty(), "--data NAME"},
+      {"--train-rounds", !gradients.data.empty(), "--data NAME"},
+      {"--data-folder", !gradients.data.empty(), "--data NAME"}};
+  for (const auto& [name, met, need] : needs) {
+    if (!given(name) || met) continue;
+    return fail(ErrorKind::kUsage,
+                std::string("audit: ") + name + " means nothing without " + need);
+  }
+  if (given("--range") || given("--bits")) {
+    return fail(ErrorKind::kUsage, "audit: --range and --bits mean nothing for a vector mechanism");
+  }
+  return {};
+}
+
+/// Trials of a measurement.
+Result<std::uint64_t> trials_of(const AuditOptions& options, const GradientOptions& gradients) {
+  AuditPlan asked = options.plan();
+  asked.trials = AuditPlan::kLeast;  // counted in another way here
+  SOTTO_CHECK(asked.check());
+  const bool given = gradients.trials != nullptr && gradients.trials->count() > 0;
+  const std::uint64_t trials = given ? options.trials : kTrials;
+  const double all = static_cast<double>(trials) * static_cast<double>(gradients.measurements);
+  if (!(all >= static_cast<double>(AuditPlan::kLeast) && all <= kMostTrials)) {
+    return fail(ErrorKind::kUsage, "audit: " + with_commas(gradients.measurements) +
+                                       " measurements of " + with_commas(trials) +
+                                       " trials; valid: 100 to 10^12 in all");
+  }
+  return trials;
+}
+
 Result<Audited> audit(const AuditOptions& options, const GradientOptions& gradients) {
+  SOTTO_TRY(const std::uint64_t trials, trials_of(options, gradients));
   Audited done;
   SOTTO_TRY(done.info, find_mechanism(options.mechanism.name));
   if (done.info->kind != MechanismKind::kVector) {
@@ -79,6 +122,7 @@ Result<Audited> audit(const AuditOptions& options, const GradientOptions& gradie
   SOTTO_TRY(
       const Distinguisher distinguisher,
       find_distinguisher(options.distinguisher.empty() ? "likelihood" : options.distinguisher));
+  SOTTO_CHECK(check_gradient_options(*options.command, gradients));
   SOTTO_TRY(Scene scene, scene_of(options, gradients, *done.adversary));
   SOTTO_TRY(done.mechanism, options.mechanism.make(scene.dimension));
   if (scene.factory) {
@@ -92,19 +136,26 @@ Result<Audited> audit(const AuditOptions& options, const GradientOptions& gradie
   const double delta = done.mechanism->guarantee().delta;
   TrialPlan plan;
   plan.mechanisms = {done.mechanism.get()};
-  const bool given = gradients.trials != nullptr && gradients.trials->count() > 0;
-  plan.trials = given ? options.trials : kTrials;
+  plan.trials = trials;
   plan.measurements = gradients.measurements;
   plan.seed = options.seed;
   plan.stream = stream_of(*done.adversary);
   plan.threads = options.plan().threads;
-  plan.similarities = !gradients.plot.empty();
-  Progress progress("audit", plan.trials * plan.measurements);
-  plan.progress = [&progress](std::uint64_t so_far, std::uint64_t total) {
-    progress.update(so_far, total);
+  plan.similarities = !gradients.plot.empty() || !options.out.empty();
+  const std::uint64_t tested = plan.trials * plan.measurements;
+  done.learned = std::min(tested / 5, kMostLearned);
+  Progress progress("audit", done.learned + tested);
+  std::uint64_t before = 0;
+  plan.progress = [&](std::uint64_t so_far, std::uint64_t /*total*/) {
+    progress.update(before + so_far, done.learned + tested);
   };
-  Looks looks{looks_of(plan.trials * plan.measurements, options.confidence, std::isfinite(claim),
-                       TrialPlan::kGroup)};
+  SOTTO_TRY(plan.thresholds,
+            learn_thresholds(scene, *adversary, plan, done.learned, options.confidence));
+  done.threshold = plan.thresholds.front();
+  before = done.learned;
+  AuditPlan judged = options.plan();
+  judged.claim = claim;
+  Looks looks{looks_of(tested, options.confidence, judged.may_stop(), TrialPlan::kGroup)};
   plan.enough = [&](std::span<const Tally> so_far) {
     const Guesses& guesses = so_far.front().of(distinguisher);
     if (looks.next + 1 >= looks.all.size() || guesses.trials() < looks.all[looks.next].trials) {
@@ -150,7 +201,8 @@ nlohmann::json bounds_json(const VectorFinding& finding) {
 
 nlohmann::json to_json(const Audited& done, const AuditOptions& options,
                        const GradientOptions& gradients) {
-  const auto& [info, adversary, mechanism, accuracy, counts, finding, other] = done;
+  const auto& [info, adversary, mechanism, accuracy, learned, threshold, counts, finding, other] =
+      done;
   nlohmann::json json = bounds_json(finding);
   json.update({{"mechanism", info->name},
                {"mechanism_id", mechanism->id()},
@@ -165,7 +217,9 @@ nlohmann::json to_json(const Audited& done, const AuditOptions& options,
                {"exact_epsilon", number_or_null<nlohmann::json>(finding.exact)},
                {"delta", finding.delta},
                {"confidence", options.confidence},
-               {"trials", counts.trials},
+               {"trials", learned + counts.trials},
+               {"learning_trials", learned},
+               {"threshold", number_or_null<nlohmann::json>(threshold)},
                {"measurements", counts.measured.front().size()},
                {"stopped_early", counts.stopped},
                {"verdict", name_of(finding.verdict)},
@@ -194,16 +248,22 @@ void print(const Audited& done, const AuditOptions& options, const GradientOptio
                  (finding.delta > 0.0 ? ", delta " + epsilon_text(finding.delta) : std::string()));
   print_line("exact epsilon", epsilon_text(finding.exact));
   print_line("audited epsilon",
-             fmt::format("at least {}, with confidence {} %", number_down(finding.all.best, 4),
+             fmt::format("at least {}{}, with confidence {} %", number_down(finding.all.best, 4),
+                         finding.delta > 0.0 ? " at delta " + short_number(finding.delta) : "",
                          short_number(100.0 * options.confidence)));
   print_line("verdict", finding.verdict == Verdict::kViolated
                             ? "VIOLATED: the claimed " + epsilon_text(finding.claim) + " is refuted"
                             : "consistent with the claimed " + epsilon_text(finding.claim) +
                                   " (an audit cannot prove it)");
   const std::size_t measurements = done.counts.measured.front().size();
-  print_line("trials", fmt::format("{} in {} measurement{}{}", with_commas(done.counts.trials),
-                                   measurements, measurements == 1 ? "" : "s",
-                                   done.counts.stopped ? "; stopped early" : ""));
+  print_line(
+      "trials",
+      fmt::format("{} in {} measurement{}{}, and {} to learn the threshold",
+                  with_commas(done.counts.trials), measurements, measurements == 1 ? "" : "s",
+                  done.counts.stopped ? ", stopped early" : "", with_commas(done.learned)));
+  print_line("likelihood", fmt::format("guesses the second gradient where the log-ratio is above "
+                                       "{:.6g}",
+                                       done.threshold));
   Table table({"guess by", "of", "FPR", "FNR", "accuracy", "eq. 3", "two-sided", "pooled"});
   for (const VectorFinding* const each : {&done.finding, &done.other}) {
     table.add({std::string(name_of(each->distinguisher)), "all trials",
@@ -233,20 +293,17 @@ Histogram picture(const Audited& done) {
 }  // namespace
 
 void add_gradient_options(CLI::App& command, GradientOptions& options) {
-  const std::string group = "Gradients (vector mechanisms)";
   options.trials = command.get_option_no_throw("--trials");
   command
       .add_option("--adversary", options.adversary,
                   "who crafts the two gradients; weakest first: benign, label-flip, gradient-flip, "
                   "collusion, dummy")
       ->type_name("NAME")
-      ->group(group);
+      ->group(kGradientGroup);
   const auto add = [&](const std::string& name, auto& value, const std::string& meaning,
                        const std::string& type) {
     CLI::Option* const option = command.add_option(name, value, meaning);
-    option->type_name(type)->group(group);
-    options.own.push_back(option);
-    return option;
+    return option->type_name(type)->group(kGradientGroup);
   };
   const auto whole = [](std::uint64_t least) {
     return CLI::Range(least, std::uint64_t{1'000'000});
@@ -272,24 +329,18 @@ void add_gradient_options(CLI::App& command, GradientOptions& options) {
   add("--plot", options.plot, "draws the cosines under both gradients", "FILE.svg");
 }
 
-Result<void> check_adversary(const GradientOptions& options) {
-  for (const CLI::Option* const option : options.own) {
-    if (option->count() == 0) continue;
-    return fail(ErrorKind::kUsage, "audit: " + option->get_name() +
-                                       " needs --adversary (benign, label-flip, gradient-flip, "
-                                       "collusion, dummy)");
-  }
-  return {};
-}
-
 Result<int> audit_gradients(const AuditOptions& options) {
   const GradientOptions& gradients = options.gradients;
   SOTTO_TRY(const Audited done, audit(options, gradients));
   if (!gradients.plot.empty()) {
     SOTTO_CHECK(write_file_atomically(gradients.plot, to_svg(picture(done))));
   }
+  const nlohmann::json json = to_json(done, options, gradients);
+  SOTTO_CHECK(write_audit(
+      options, fmt::format("{} against '{}'", done.info->name, done.adversary->info.name), json,
+      {{"cosines.svg", to_svg(picture(done))}}));
   if (options.json) {
-    fmt::print("{}\n", to_json(done, options, gradients).dump(2));
+    fmt::print("{}\n", json.dump(2));
   } else {
     print(done, options, gradients);
     if (!gradients.plot.empty()) fmt::print("plot: {}\n", gradients.plot);

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "command.h"
 
@@ -21,7 +20,6 @@ struct GradientOptions {
   std::uint64_t measurements = 10;
   std::string plot;
   const CLI::Option* trials = nullptr;  // the command's --trials: here of one measurement
-  std::vector<const CLI::Option*> own;  // those that mean nothing without --adversary
 };
 
 struct AuditOptions;
@@ -29,7 +27,5 @@ struct AuditOptions;
 /// After the command's own options, of which it looks at --trials.
 void add_gradient_options(CLI::App& command, GradientOptions& options);
 Result<int> audit_gradients(const AuditOptions& options);
-/// An error where one of these options is given and --adversary is not.
-Result<void> check_adversary(const GradientOptions& options);
 
 }  // namespace sotto::cli

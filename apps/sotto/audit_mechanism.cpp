@@ -12,6 +12,7 @@ namespace sotto::cli {
 
 Result<int> audit_registered(const AuditOptions& options) {
   SOTTO_TRY(const MechanismInfo* const info, find_mechanism(options.mechanism.name));
+  SOTTO_CHECK(check_sizes(*options.command, *info));
   std::size_t size = kAuditWeights;
   if (info->kind != MechanismKind::kValue) {
     SOTTO_TRY(size, options.mechanism.input_size(info->kind));
@@ -30,15 +31,16 @@ Result<int> audit_registered(const AuditOptions& options) {
   progress.clear();
 
   const Parameters parameters = options.mechanism.parameters(*info);
+  nlohmann::json json = audit_json(finding, plan);
+  json["mechanism"] = info->name;
+  json["mechanism_id"] = mechanism->id();
+  json["parameters"] = parameters;
+  json["unit"] = guarantee.unit;
+  json["exact_epsilon"] = number_or_null<nlohmann::json>(guarantee.unit_epsilon);
+  json["inputs"] = {worst.other_input, worst.input};
+  json["threshold"] = number_or_null<nlohmann::json>(finding.threshold);
+  SOTTO_CHECK(write_audit(options, std::string(info->name) + with_parameters(parameters), json));
   if (options.json) {
-    nlohmann::json json = audit_json(finding, plan);
-    json["mechanism"] = info->name;
-    json["mechanism_id"] = mechanism->id();
-    json["parameters"] = parameters;
-    json["unit"] = guarantee.unit;
-    json["exact_epsilon"] = number_or_null<nlohmann::json>(guarantee.unit_epsilon);
-    json["inputs"] = {worst.other_input, worst.input};
-    json["threshold"] = number_or_null<nlohmann::json>(finding.threshold);
     fmt::print("{}\n", json.dump(2));
     return exit_code(finding);
   }

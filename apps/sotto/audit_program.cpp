@@ -204,12 +204,6 @@ Result<void> check_options(const AuditOptions& options) {
     return fail(ErrorKind::kUsage, "audit: --timeout = " + short_number(options.timeout_seconds) +
                                        "; valid: a number in (0, 1000000]");
   }
-  for (const auto& [name, value] : options.mechanism.set) {
-    if (name == "delta") continue;
-    return fail(ErrorKind::kUsage, "audit: --" + name +
-                                       " is a parameter of a mechanism; with --program say what it "
-                                       "promises: --claim E");
-  }
   return {};
 }
 
@@ -239,12 +233,13 @@ Result<int> audit_foreign(const AuditOptions& options) {
     return at("audit: " + options.program, found.error());
   }
 
+  nlohmann::json json = audit_json(*found, plan);
+  json["program"] = options.program;
+  json["inputs"] = {inputs.zero, inputs.one};
+  json["output_values"] = found->width;
+  json["events"] = events_json(*found);
+  SOTTO_CHECK(write_audit(options, options.program, json));
   if (options.json) {
-    nlohmann::json json = audit_json(*found, plan);
-    json["program"] = options.program;
-    json["inputs"] = {inputs.zero, inputs.one};
-    json["output_values"] = found->width;
-    json["events"] = events_json(*found);
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return exit_code(*found);
   }

@@ -1,16 +1,53 @@
 // What all forms of `sotto audit` print.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "audit_command.h"
+#include "base/file.h"
 #include "base/json_number.h"
+#include "base/machine.h"
 #include "base/parallel.h"
+#include "report/chart.h"
 #include "report/markup.h"
 #include "terminal.h"
 
 namespace sotto::cli {
-namespace {}  // namespace
+namespace {
+
+/// Claimed, exact and audited epsilon, where they are finite.
+std::string epsilon_bars(const nlohmann::json& json) {
+  BarChart chart;
+  chart.title = "Claimed, exact and audited epsilon";
+  chart.x_label = "epsilon";
+  chart.value_name = "epsilon";
+  const std::pair<const char*, const char*> keys[] = {
+      {"claim", "claimed"}, {"exact_epsilon", "exact"}, {"epsilon_lower", "audited, at least"}};
+  for (const auto& [key, name] : keys) {
+    const auto it = json.find(key);
+    if (it != json.end() && it->is_number()) chart.rows.push_back({name, it->get<double>()});
+  }
+  return to_svg(chart);
+}
+
+/// The numbers and words of an object as rows; what is nested is left to results.json.
+std::vector<std::vector<std::string>> rows_of(const nlohmann::json& json) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [key, value] : json.items()) {
+    if (value.is_structured()) continue;
+    std::string name = key;
+    std::replace(name.begin(), name.end(), '_', ' ');
+    const bool real = value.is_number_float();
+    rows.push_back({name, value.is_string() ? value.get<std::string>()
+                          : value.is_null() ? "-"
+                          : real            ? short_number(value.get<double>())
+                                            : value.dump()});
+  }
+  return rows;
+}
+
+}  // namespace
 
 AuditPlan AuditOptions::plan() const {
   AuditPlan plan;
@@ -42,6 +79,24 @@ nlohmann::json audit_json(const AuditFinding& finding, const AuditPlan& plan) {
       {"pooled", number_or_null<nlohmann::json>(bounds.pooled)},
       {"rule", kBestRule},
       {"seconds", finding.seconds}};
+}
+
+Result<void> write_audit(const AuditOptions& options, const std::string& heading,
+                         const nlohmann::json& json, std::vector<Figure> figures) {
+  if (options.out.empty()) return {};
+  const std::filesystem::path out = options.out;
+  SOTTO_CHECK(write_file_atomically(
+      out / "results.json",
+      json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n'));
+  FindingsPage page{"Audit: " + heading,
+                    machine_text(),
+                    "",
+                    {"what", "found"},
+                    rows_of(json),
+                    {"An audit can refute a claim and never prove one."},
+                    {{"epsilon.svg", epsilon_bars(json)}}};
+  std::move(figures.begin(), figures.end(), std::back_inserter(page.figures));
+  return write_findings_page(out, page);
 }
 
 void print_line(std::string_view name, const std::string& text) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <thread>
 
 #include "audit/shuffled.h"
 #include "audit_command.h"
@@ -33,6 +32,7 @@ struct Batches {
 Result<Batches> prepare(const AuditOptions& options) {
   Batches batches;
   SOTTO_TRY(batches.info, find_mechanism(options.mechanism.name));
+  SOTTO_CHECK(check_sizes(*options.command, *batches.info));
   const MechanismKind kind = batches.info->kind;
   // --delta is the batch's here: no mechanism of a finite epsilon has one of its own.
   MechanismOptions chosen = options.mechanism;
@@ -92,13 +92,16 @@ nlohmann::json finding_json(const ShuffledFinding& found) {
           {"accuracy", found.bounds.accuracy}};
 }
 
-void print_json(const Batches& batches, const std::vector<ShuffledFinding>& found,
-                const ShuffledFinding& best, double seconds) {
+nlohmann::json to_json(const Batches& batches, const std::vector<ShuffledFinding>& found,
+                       const ShuffledFinding& best, double seconds) {
   nlohmann::json json = {
       {"epsilon_lower", best.bounds.two_sided},
       {"confidence", batches.game.confidence},
       {"delta", batches.game.delta},
       {"trials", batches.game.trials},
+      {"learning_trials", batches.game.trials - best.trials},
+      {"stopped_early", false},
+      {"rule", "two-sided, the statistics sharing the error"},
       {"verdict", name_of(judge(best.bounds.two_sided, batches.claim))},
       {"claim", number_or_null<nlohmann::json>(batches.claim)},
       {"claim_source", batches.claim_source.empty() ? "given" : batches.claim_source},
@@ -121,7 +124,7 @@ void print_json(const Batches& batches, const std::vector<ShuffledFinding>& foun
     json["proven"][bound.name] =
         bound.valid() ? number_or_null<nlohmann::json>(*bound.epsilon) : nlohmann::json(nullptr);
   }
-  fmt::print("{}\n", json.dump(2));
+  return json;
 }
 
 void print_text(const Batches& batches, const std::vector<ShuffledFinding>& found,
@@ -180,20 +183,28 @@ Result<int> audit_shuffled_batches(const AuditOptions& options) {
   const ShuffledFinding& best = *std::max_element(
       found.begin(), found.end(),
       [](const auto& a, const auto& b) { return a.bounds.two_sided < b.bounds.two_sided; });
-  (options.json ? print_json : print_text)(batches, found, best, clock.seconds());
+  const nlohmann::json json = to_json(batches, found, best, clock.seconds());
+  SOTTO_CHECK(write_audit(options,
+                          fmt::format("{}, shuffled batches of {} clients", batches.info->name,
+                                      with_commas(batches.game.clients)),
+                          json));
+  if (options.json) {
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    print_text(batches, found, best, clock.seconds());
+  }
   return judge(best.bounds.two_sided, batches.claim) == Verdict::kViolated ? 1 : 0;
 }
 
 void add_shuffled_options(CLI::App& command, AuditOptions& options) {
-  const std::string group = "A batch of the shuffler";
   command
       .add_flag("--shuffled", options.shuffled,
                 "audit a shuffled batch of reports; --delta is the batch's, default 1e-6")
-      ->group(group);
+      ->group(kShuffledGroup);
   command.add_option("--clients", options.clients, "in a batch")
       ->default_val(1000)
       ->type_name("N")
-      ->group(group);
+      ->group(kShuffledGroup);
 }
 
 }  // namespace sotto::cli

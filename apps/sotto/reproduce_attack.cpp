@@ -36,7 +36,6 @@ const std::vector<std::string> kHeader = {
 }  // namespace
 
 Result<Reproduced> reproduce_attack(const Experiment& experiment, const ReproduceOptions& options) {
-  const std::filesystem::path out = folder_of(experiment, options);
   AttackStudyOptions study;
   study.quick = options.quick;
   study.threads = thread_count(options.threads);
@@ -49,21 +48,18 @@ Result<Reproduced> reproduce_attack(const Experiment& experiment, const Reproduc
                                                progress.update(done, total);
                                              }));
   }
-  const double seconds = clock.seconds();
-  const nlohmann::ordered_json json = attack_json(experiment, rows, study);
-  std::vector<std::string> figures;
-  for (const LineChart& chart : attack_charts(experiment, rows)) figures.push_back(to_svg(chart));
-  SOTTO_CHECK(write_findings(out, json, attack_csv(rows), figures));
-  std::vector<std::vector<std::string>> cells;
-  for (const AttackRow& row : rows) cells.push_back(cells_of(row));
-  Reproduced done = measured_table(
-      experiment, options,
-      fmt::format("{}, {}, seed {}, {}", today(), machine_text(), study.seed, duration(seconds)),
-      kHeader, cells);
-  done.table += "measured: with its standard error; where values scatter, against w.\n";
-  done.json = json;
-  done.json["out"] = out.string();
-  return done;
+  Measured measured;
+  measured.json = attack_json(experiment, rows, study);
+  measured.csv = attack_csv(rows);
+  for (const LineChart& chart : attack_charts(experiment, rows)) {
+    measured.figures.push_back(to_svg(chart));
+  }
+  measured.facts = fmt::format("{}, {}, seed {}, {}", today(), machine_text(), study.seed,
+                               duration(clock.seconds()));
+  measured.header = kHeader;
+  for (const AttackRow& row : rows) measured.rows.push_back(cells_of(row));
+  measured.notes = {"measured: with its standard error; where values scatter, against w."};
+  return show_measured(experiment, options, measured);
 }
 
 }  // namespace sotto::cli

@@ -4,13 +4,11 @@
 
 #include <cmath>
 
-#include "base/file.h"
 #include "base/machine.h"
 #include "base/parallel.h"
 #include "experiment/audit_study.h"
 #include "experiment/summary.h"
 #include "report/markup.h"
-#include "study_shown.h"
 #include "terminal.h"
 
 namespace sotto::cli {
@@ -49,7 +47,6 @@ std::string audit_data_state(const Experiment& experiment, const std::filesystem
 }
 
 Result<Reproduced> reproduce_audit(const Experiment& experiment, const ReproduceOptions& options) {
-  const std::filesystem::path out = folder_of(experiment, options);
   SOTTO_TRY(std::vector<AuditRow> rows, audit_rows(experiment, options.quick));
   std::erase_if(
       rows, [&](const AuditRow& row) { return row.label.find(options.only) == std::string::npos; });
@@ -67,37 +64,34 @@ Result<Reproduced> reproduce_audit(const Experiment& experiment, const Reproduce
   };
   SOTTO_CHECK(run_audit_rows(rows, study));
   progress.clear();
-  nlohmann::ordered_json json = audit_json(experiment, rows, options.quick);
-  if (!options.only.empty()) json["complete"] = false;
-  std::vector<std::string> figures;
-  for (const LineChart& chart : audit_charts(experiment, rows)) figures.push_back(to_svg(chart));
-  SOTTO_CHECK(write_findings(out, json, audit_csv(rows), figures));
-  for (const Histogram& histogram : audit_histograms(rows)) figures.push_back(to_svg(histogram));
-  SOTTO_CHECK(write_file_atomically(out / "report.html",
-                                    audit_page(experiment, rows, figures, options.quick)));
-
-  std::vector<std::vector<std::string>> cells;
+  Measured measured;
+  measured.json = audit_json(experiment, rows, options.quick);
+  if (!options.only.empty()) measured.json["complete"] = false;
+  measured.csv = audit_csv(rows);
+  for (const LineChart& chart : audit_charts(experiment, rows)) {
+    measured.figures.push_back(to_svg(chart));
+  }
+  for (const Histogram& histogram : audit_histograms(rows)) {
+    measured.figures.push_back(to_svg(histogram));
+  }
   std::string failures;
   double seconds = 0.0;
   for (const AuditRow& row : rows) {
     seconds += row.seconds;
-    cells.push_back(shown(row, experiment.figure == "cost"));
+    measured.rows.push_back(shown(row, experiment.figure == "cost"));
     if (row.finding.verdict == Verdict::kViolated || row.other.verdict == Verdict::kViolated) {
       failures += row.label + ": the measured epsilon exceeds the claim\n";
     }
   }
   const AuditSettings& first = rows.front().settings;
-  Reproduced done =
-      measured_table(experiment, options,
-                     fmt::format("{}, {}, {} threads, seed {}", today(), machine_text(),
-                                 study.threads, first.scene.seed),
-                     {"audit", "dimension", "paper", "eq. 3, mean of measurements", "bound, all",
-                      "by likelihood", "correct", "model's accuracy", "time"},
-                     cells);
-  done.markdown += fmt::format("\n{} of trials in all; each bound at {} confidence.\n",
-                               duration(seconds), percent(first.confidence, 0));
-  done.json = std::move(json);
-  done.json["out"] = out.string();
+  measured.facts = fmt::format("{}, {}, {} threads, seed {}", today(), machine_text(),
+                               study.threads, first.scene.seed);
+  measured.header = {"audit",      "dimension",     "paper",   "eq. 3, mean of measurements",
+                     "bound, all", "by likelihood", "correct", "model's accuracy",
+                     "time"};
+  measured.notes = {fmt::format("{} of trials in all; each bound at {} confidence.",
+                                duration(seconds), percent(first.confidence, 0))};
+  SOTTO_TRY(Reproduced done, show_measured(experiment, options, measured));
   done.failures = failures;
   return done;
 }

@@ -11,7 +11,6 @@
 #include "experiment/shuffle_study.h"
 #include "experiment/summary.h"
 #include "report/markup.h"
-#include "study_shown.h"
 #include "terminal.h"
 
 namespace sotto::cli {
@@ -32,30 +31,34 @@ Result<Reproduced> reproduce_shuffled(const Experiment& experiment,
         rows, thread_count(options.threads),
         [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); }));
   }
-  const nlohmann::ordered_json json = shuffle_json(experiment, rows, options.quick);
-  const std::filesystem::path out = folder_of(experiment, options);
-  SOTTO_CHECK(
-      write_findings(out, json, shuffle_csv(rows), {to_svg(shuffle_chart(experiment, rows))}));
-  std::vector<std::vector<std::string>> cells;
+  Measured measured;
+  measured.json = shuffle_json(experiment, rows, options.quick);
+  measured.csv = shuffle_csv(rows);
+  measured.figures = {to_svg(shuffle_chart(experiment, rows))};
   for (const ShuffleRow& row : rows) {
-    cells.push_back({number(row.epsilon0), with_commas(row.clients), or_dash(row.paper_theoretical),
-                     or_dash(row.closed_form), up(row.numerical), up(row.exact_binary),
-                     number_down(row.finding.bounds.two_sided, 4), with_commas(row.finding.trials),
-                     or_dash(row.paper_measured), fmt::format("{:.3f}", row.seed_exact),
-                     fmt::format("{:.3f} \u00b1 {:.3f}", row.seed_mean, row.seed_deviation)});
+    measured.rows.push_back(
+        {number(row.epsilon0), with_commas(row.clients), or_dash(row.paper_theoretical),
+         or_dash(row.closed_form), up(row.numerical), up(row.exact_binary),
+         number_down(row.finding.bounds.two_sided, 4), with_commas(row.finding.trials),
+         or_dash(row.paper_measured), fmt::format("{:.3f}", row.seed_exact),
+         fmt::format("{:.3f} \u00b1 {:.3f}", row.seed_mean, row.seed_deviation)});
   }
-  Reproduced done = measured_table(
-      experiment, options,
+  measured.facts =
       fmt::format("{}, {}, seed {}, {}, delta 1e-6, lower bounds at {} confidence", today(),
                   machine_text(), rows.empty() ? 1 : rows.front().seed, duration(clock.seconds()),
-                  percent(rows.empty() ? 0.95 : rows.front().confidence, 0)),
-      {"epsilon0", "clients", "paper, theoretical", "closed form", "numerical", "exact binary",
-       "audited", "trials", "paper, measured", "its statistic, exact",
-       "its statistic, 1,000 trials"},
-      cells);
-  done.json = json;
-  done.json["out"] = out.string();
-  return done;
+                  percent(rows.empty() ? 0.95 : rows.front().confidence, 0));
+  measured.header = {"epsilon0",
+                     "clients",
+                     "paper, theoretical",
+                     "closed form",
+                     "numerical",
+                     "exact binary",
+                     "audited",
+                     "trials",
+                     "paper, measured",
+                     "its statistic, exact",
+                     "its statistic, 1,000 trials"};
+  return show_measured(experiment, options, measured);
 }
 
 Result<Reproduced> reproduce_refutations(const Experiment& experiment,
@@ -73,15 +76,14 @@ Result<Reproduced> reproduce_refutations(const Experiment& experiment,
                           progress.update(done, total, name);
                         }));
   }
-  const nlohmann::ordered_json json = refutations_json(experiment, rows, plan);
-  const std::filesystem::path out = folder_of(experiment, options);
-  SOTTO_CHECK(write_findings(out, json, refutations_csv(rows),
-                             {to_svg(refutations_chart(experiment, rows))}));
-  std::vector<std::vector<std::string>> cells;
+  Measured measured;
+  measured.json = refutations_json(experiment, rows, plan);
+  measured.csv = refutations_csv(rows);
+  measured.figures = {to_svg(refutations_chart(experiment, rows))};
   std::string lines, failures;
   for (const Refutation& row : rows) {
     const RefutationCase& what = row.what;
-    cells.push_back(
+    measured.rows.push_back(
         {what.name, what.paper + ", " + what.where,
          number(what.claimed) + (what.delta > 0.0 ? fmt::format(" ({:g})", what.delta) : ""),
          number_down(row.audited.epsilon_lower, 2), up(what.exact), with_commas(row.audited.trials),
@@ -93,18 +95,15 @@ Result<Reproduced> reproduce_refutations(const Experiment& experiment,
     if (!row.refuted()) failures += what.name + " was not refuted\n";
     if (!row.remedy_holds()) failures += what.name + ": its remedy was refuted\n";
   }
-  Reproduced done = measured_table(
-      experiment, options,
+  measured.facts =
       fmt::format("{}, {}, seed {}, {}, each lower bound at {} confidence", today(), machine_text(),
-                  plan.seed, duration(clock.seconds()), percent(plan.confidence, 0)),
-      {"case", "where", "claimed (delta)", "audited", "exact", "trials", "verdict", "instead",
-       "audited of claimed"},
-      cells);
+                  plan.seed, duration(clock.seconds()), percent(plan.confidence, 0));
+  measured.header = {"case",   "where",   "claimed (delta)", "audited",           "exact",
+                     "trials", "verdict", "instead",         "audited of claimed"};
+  SOTTO_TRY(Reproduced done, show_measured(experiment, options, measured));
   done.table += "\n" + lines;
   done.markdown += "\n" + lines;
   done.failures = failures;
-  done.json = json;
-  done.json["out"] = out.string();
   return done;
 }
 

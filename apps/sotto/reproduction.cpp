@@ -9,6 +9,7 @@
 #include "base/machine.h"
 #include "base/text.h"
 #include "experiment/measure.h"
+#include "report/findings.h"
 #include "report/markup.h"
 #include "reproduce_attack.h"
 #include "reproduce_audit.h"
@@ -146,37 +147,25 @@ std::vector<std::string> figures_of(const Experiment& experiment, const Summary&
 }
 
 Result<Reproduced> reproduce_cost(const Experiment& experiment, const ReproduceOptions& options) {
-  const std::filesystem::path out = folder_of(experiment, options);
   SOTTO_TRY(const std::vector<Cost> costs,
             measure_perturbation(experiment, options.quick ? 3 : 21));
-  Reproduced done;
-  done.json = costs_json(experiment, costs, options.quick);
-  SOTTO_CHECK(
-      write_findings(out, done.json, costs_csv(costs), {to_svg(costs_chart(experiment, costs))}));
-  done.json["out"] = out.string();
-  Table table({"configuration", "weights", "paper", "perturbation", "making it, once", "memory"});
-  done.markdown = markdown_head(experiment, options,
-                                fmt::format("{}, {}, one thread, median", today(), machine_text()));
-  done.markdown +=
-      "| configuration | weights | paper | perturbation | making the mechanism, once | memory |\n"
-      "| --- | --- | --- | --- | --- | --- |\n";
   const auto seconds = [](double value) {
     return value < 0.1 ? number(1000.0 * value, 3) + " ms" : number(value, 4) + " s";
   };
+  Measured measured;
+  measured.json = costs_json(experiment, costs, options.quick);
+  measured.csv = costs_csv(costs);
+  measured.figures = {to_svg(costs_chart(experiment, costs))};
+  measured.facts = fmt::format("{}, {}, one thread, median", today(), machine_text());
+  measured.header = {
+      "configuration", "weights", "paper", "perturbation", "making the mechanism, once", "memory"};
   for (const Cost& cost : costs) {
-    const std::vector<std::string> row = {cost.label,
-                                          with_commas(static_cast<std::uint64_t>(cost.weights)),
-                                          cost.paper ? seconds(cost.paper->high) : "-",
-                                          seconds(cost.perturb_seconds),
-                                          seconds(cost.prepare_seconds),
-                                          byte_size(static_cast<std::uint64_t>(cost.memory_bytes))};
-    table.add(row);
-    done.markdown += "|";
-    for (const std::string& text : row) done.markdown += cell(text);
-    done.markdown += "\n";
+    measured.rows.push_back({cost.label, with_commas(static_cast<std::uint64_t>(cost.weights)),
+                             cost.paper ? seconds(cost.paper->high) : "-",
+                             seconds(cost.perturb_seconds), seconds(cost.prepare_seconds),
+                             byte_size(static_cast<std::uint64_t>(cost.memory_bytes))});
   }
-  done.table = heading(experiment, options) + "\n\n" + table.text();
-  return done;
+  return show_measured(experiment, options, measured);
 }
 
 }  // namespace
@@ -222,17 +211,33 @@ Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOption
   return done;
 }
 
-Reproduced measured_table(const Experiment& experiment, const ReproduceOptions& options,
-                          const std::string& facts, const std::vector<std::string>& header,
-                          const std::vector<std::vector<std::string>>& rows) {
+Result<Reproduced> show_measured(const Experiment& experiment, const ReproduceOptions& options,
+                                 const Measured& measured) {
+  const std::filesystem::path out = folder_of(experiment, options);
+  SOTTO_CHECK(write_findings(out, measured.json, measured.csv));
+  FindingsPage page{experiment.name + ": " + experiment.summary,
+                    measured.facts,
+                    "",
+                    measured.header,
+                    measured.rows,
+                    measured.notes,
+                    numbered_figures(measured.figures)};
+  if (options.quick) {
+    page.warning =
+        "Quick: fewer trials, measurements or rounds than the experiment has. These numbers show "
+        "that it runs, not what it yields.";
+  }
+  if (!experiment.note.empty()) page.notes.push_back(experiment.note);
+  SOTTO_CHECK(write_findings_page(out, page));
+
   Reproduced done;
-  Table table(header);
-  done.markdown = markdown_head(experiment, options, facts) + "|";
-  for (const std::string& text : header) done.markdown += cell(text);
+  Table table(measured.header);
+  done.markdown = markdown_head(experiment, options, measured.facts) + "|";
+  for (const std::string& text : measured.header) done.markdown += cell(text);
   done.markdown += "\n|";
-  for (std::size_t i = 0; i < header.size(); ++i) done.markdown += " --- |";
+  for (std::size_t i = 0; i < measured.header.size(); ++i) done.markdown += " --- |";
   done.markdown += "\n";
-  for (const std::vector<std::string>& row : rows) {
+  for (const std::vector<std::string>& row : measured.rows) {
     table.add(row);
     done.markdown += "|";
     for (const std::string& text : row) done.markdown += cell(text);
@@ -240,6 +245,12 @@ Reproduced measured_table(const Experiment& experiment, const ReproduceOptions& 
   }
   done.table = heading(experiment, options) + "\n\n" + table.text();
   if (!experiment.note.empty()) done.table += "\n" + experiment.note + "\n";
+  for (const std::string& note : measured.notes) {
+    done.table += "\n" + note + "\n";
+    done.markdown += "\n" + note + "\n";
+  }
+  done.json = measured.json;
+  done.json["out"] = out.string();
   return done;
 }
 

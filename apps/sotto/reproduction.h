@@ -35,9 +35,19 @@ std::filesystem::path folder_of(const Experiment& experiment, const ReproduceOpt
 /// where there were runs). An error of kind kNotFound: its data are not on this machine.
 Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOptions& options);
 
-/// The table of a measurement, for the terminal and for docs; `facts` say when, where and how long.
-Reproduced measured_table(const Experiment& experiment, const ReproduceOptions& options,
-                          const std::string& facts, const std::vector<std::string>& header,
-                          const std::vector<std::vector<std::string>>& rows);
+/// What a measurement found, without runs.
+struct Measured {
+  nlohmann::ordered_json json;
+  std::string csv;
+  std::vector<std::string> figures;  // SVG
+  std::string facts;                 // when, where and how long
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> notes;  // below the table
+};
+
+/// Its files, with a page for `sotto report`, and its table for the terminal and for docs.
+Result<Reproduced> show_measured(const Experiment& experiment, const ReproduceOptions& options,
+                                 const Measured& measured);
 
 }  // namespace sotto::cli

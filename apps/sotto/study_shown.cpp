@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "report/findings.h"
 #include "terminal.h"
 
 namespace sotto::cli {
@@ -79,23 +80,21 @@ std::string failures_text(const Summary& summary) {
 }
 
 Result<void> write_findings(const std::filesystem::path& out, const nlohmann::ordered_json& json,
-                            const std::string& csv, const std::vector<std::string>& figures) {
+                            const std::string& csv) {
   SOTTO_CHECK(write_file_atomically(
       out / "results.json",
       json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n'));
-  SOTTO_CHECK(write_file_atomically(out / "results.csv", csv));
-  for (std::size_t i = 0; i < figures.size(); ++i) {
-    const std::string name = i == 0 ? "figure.svg" : fmt::format("figure-{}.svg", i + 1);
-    SOTTO_CHECK(write_file_atomically(out / name, figures[i]));
-  }
-  return {};
+  return write_file_atomically(out / "results.csv", csv);
 }
 
 Result<void> write_results(const Summary& summary, std::vector<std::string> figures) {
   const std::filesystem::path& out = summary.study->out;
   const std::string curves = to_svg(rounds_chart(summary));
   if (figures.empty()) figures = {curves};
-  SOTTO_CHECK(write_findings(out, results_json(summary), results_csv(summary), figures));
+  SOTTO_CHECK(write_findings(out, results_json(summary), results_csv(summary)));
+  for (const Figure& figure : numbered_figures(figures)) {
+    SOTTO_CHECK(write_file_atomically(out / figure.file, figure.svg));
+  }
   SOTTO_CHECK(write_file_atomically(out / "curves.svg", curves));
   if (figures.front() != curves) figures.push_back(curves);
   return write_file_atomically(out / "report.html", overlaid_page(summary, figures));

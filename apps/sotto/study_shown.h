@@ -30,8 +30,8 @@ std::string failures_text(const Summary& summary);
 /// whole or not at all. The first of `figures` is figure.svg, others are figure-2.svg, ...
 Result<void> write_results(const Summary& summary, std::vector<std::string> figures);
 
-/// results.json, results.csv and figure.svg, figure-2.svg, ..., which every experiment leaves.
+/// results.json and results.csv, which every experiment leaves.
 Result<void> write_findings(const std::filesystem::path& out, const nlohmann::ordered_json& json,
-                            const std::string& csv, const std::vector<std::string>& figures);
+                            const std::string& csv);
 
 }  // namespace sotto::cli

@@ -73,6 +73,10 @@ struct WorstCase {
   std::string input;                                         // the likelier one
   std::string other_input;
   std::string output;
+  /// The two inputs as numbers: one weight of a value mechanism, all values of a bit mechanism.
+  /// Empty where a pair is as bad as any other: opposite vectors of full norm, `none`.
+  std::vector<float> values;
+  std::vector<float> other_values;
 };
 
 class Mechanism {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "attack/lira.h"
+#include "attack/population.h"
 #include "attack/report_model.h"
 #include "base/parallel.h"
 #include "federation/setup.h"
@@ -47,11 +48,22 @@ Result<void> check(const MembershipAttack& attack) {
     return wrong("the population must have from 20 to " + std::to_string(most) +
                  " samples with this data");
   }
+  if (attack.models < 1 || attack.models > 1000) {
+    return wrong("models of 1 to 1,000 rounds can be looked at together");
+  }
   if (attack.report_round < 1 || attack.report_round > recipe.federation.rounds) {
     return wrong("reports can be attacked in the rounds 1 to " +
                  std::to_string(recipe.federation.rounds));
   }
   return {};
+}
+
+/// `count` rounds at equal distances, the last one of all left out: its model is the run's result.
+std::vector<RoundId> earlier_rounds(RoundId rounds, std::size_t count) {
+  std::vector<RoundId> kept;
+  const std::size_t all = std::min<std::size_t>(count, rounds);
+  for (std::size_t i = 1; i < all; ++i) kept.push_back(rounds * i / all);
+  return kept;
 }
 
 class Game {
@@ -63,10 +75,16 @@ class Game {
 
  private:
   Result<void> prepare();
-  Dataset draw_population() const;
-  /// Samples of the population that run `run` is trained on, ascending.
-  std::vector<std::uint32_t> members(std::size_t run) const;
-  Result<void> train(unsigned lane, std::size_t run, Confidences& models, Confidences& reports);
+  /// Where the confidences of all runs go.
+  struct Scored {
+    Confidences models;   // of the last round
+    Confidences history;  // the mean over several rounds
+    Confidences reports;
+  };
+  Result<void> train(unsigned lane, std::size_t run, Scored& scored);
+  /// The mean over the last model, whose confidences are known, and earlier ones.
+  Result<void> score_history(unsigned lane, std::span<const float> last,
+                             const std::vector<std::vector<float>>& earlier, std::span<float> mean);
   /// `right`, where it is not empty: whether the label has the largest output, sample by sample.
   Result<void> score(unsigned lane, std::span<const float> model, std::span<float> phi,
                      std::span<std::uint8_t> right = {});
@@ -89,6 +107,7 @@ class Game {
   std::vector<float> start_;
   std::size_t known_members_ = 0;  // of the population, where the target is given
   std::size_t reports_ = 0;
+  std::vector<RoundId> kept_;  // rounds before the last whose models are attacked too
   Dataset population_;
   std::mutex mutex_;
   std::array<std::uint64_t, 2> judged_{};  // others, members
@@ -97,31 +116,6 @@ class Game {
   double weight_epsilon_ = 0.0;
 };
 
-Dataset Game::draw_population() const {
-  BitSource bits = BitSource::from_seed(attack_.seed, "attack.population");
-  const auto drawn = [&](const Dataset& from, std::size_t count) {
-    std::vector<std::uint32_t> all(from.size());
-    std::iota(all.begin(), all.end(), 0U);
-    shuffle(std::span(all), bits);
-    all.resize(count);
-    std::sort(all.begin(), all.end());
-    return select(from, all);
-  };
-  if (attack_.model.empty()) return drawn(attack_.data->train, attack_.population);
-  // Members first, then as many that the given model never saw.
-  Dataset both = drawn(attack_.data->train, known_members_);
-  const Dataset others = drawn(attack_.data->test, attack_.population - known_members_);
-  both.labels.insert(both.labels.end(), others.labels.begin(), others.labels.end());
-  std::visit(
-      [&](auto& values) {
-        const auto& more = std::get<std::decay_t<decltype(values)>>(others.values);
-        values.insert(values.end(), more.begin(), more.end());
-      },
-      both.values);
-  both.users.clear();
-  return both;
-}
-
 Result<void> Game::prepare() {
   // A copy of the system is attacked, not the clients of anybody: nothing is charged.
   recipe_.ledger = {};
@@ -129,7 +123,7 @@ Result<void> Game::prepare() {
   recipe_.federation.evaluate_every = recipe_.federation.rounds;
   recipe_.federation.patience = 0;
   known_members_ = attack_.model.empty() ? 0 : attack_.population / 2;
-  population_ = draw_population();
+  population_ = draw_population(*attack_.data, attack_.population, known_members_, attack_.seed);
   RunOptions options;
   options.threads = 1;
   DataSplit split{attack_.data->name, population_, {}};
@@ -146,6 +140,8 @@ Result<void> Game::prepare() {
   start_ =
       setup_.factory->initial_weights(static_cast<std::uint64_t>(attack_.recipe.federation.seed));
   reports_ = attack_.model.empty() ? std::min(attack_.reports, setup_.clients_per_round) : 0;
+  // Of a finished run only the last model is left, so its shadows are judged by theirs.
+  if (attack_.model.empty()) kept_ = earlier_rounds(recipe_.federation.rounds, attack_.models);
   const bool own_statistics =
       layout.parameter_count() < layout.size() && recipe_.bound.buffers != "perturb";
   const unsigned lanes = std::clamp(attack_.threads, 1U, setup_.factory->parallelism());
@@ -155,18 +151,6 @@ Result<void> Game::prepare() {
     scorers_.push_back(std::move(trainer));
   }
   return {};
-}
-
-std::vector<std::uint32_t> Game::members(std::size_t run) const {
-  BitSource bits = BitSource::from_seed(attack_.seed, "attack.members", {run / 2});
-  std::vector<std::uint32_t> all(population_.size());
-  std::iota(all.begin(), all.end(), 0U);
-  shuffle(std::span(all), bits);
-  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::vector<std::uint32_t> half =
-      run % 2 == 0 ? std::vector(all.begin(), middle) : std::vector(middle, all.end());
-  std::sort(half.begin(), half.end());
-  return half;
 }
 
 Result<void> Game::score(unsigned lane, std::span<const float> model, std::span<float> phi,
@@ -213,12 +197,25 @@ Result<void> Game::score_reports(unsigned lane, std::size_t run, const ReportMod
   return {};
 }
 
-Result<void> Game::train(unsigned lane, std::size_t run, Confidences& models,
-                         Confidences& reports) {
+Result<void> Game::score_history(unsigned lane, std::span<const float> last,
+                                 const std::vector<std::vector<float>>& earlier,
+                                 std::span<float> mean) {
+  std::copy(last.begin(), last.end(), mean.begin());
+  std::vector<float> phi(last.size());
+  for (const std::vector<float>& model : earlier) {
+    SOTTO_CHECK(score(lane, model, phi));
+    for (std::size_t i = 0; i < phi.size(); ++i) mean[i] += phi[i];
+  }
+  for (float& value : mean) value /= static_cast<float>(earlier.size() + 1);
+  return {};
+}
+
+Result<void> Game::train(unsigned lane, std::size_t run, Scored& scored) {
+  Confidences& models = scored.models;
   Recipe recipe = recipe_;
   recipe.federation.seed = static_cast<std::int64_t>(
       BitSource::from_seed(attack_.seed, "attack.run", {run}).next_u64() >> 1);
-  const std::vector<std::uint32_t> ids = members(run);
+  const std::vector<std::uint32_t> ids = members_of(population_.size(), run, attack_.seed);
   DataSplit split{attack_.data->name, select(population_, ids), {}};
   split.test.shape = population_.shape;
   split.test.classes = population_.classes;
@@ -227,13 +224,17 @@ Result<void> Game::train(unsigned lane, std::size_t run, Confidences& models,
   options.data = std::make_shared<const DataSplit>(std::move(split));
   options.initial_weights = start_;
   const auto watch = std::make_shared<ReportModels>(recipe, setup_.factory->layout(),
-                                                    attack_.report_round, reports_);
-  if (reports_ > 0) options.observer = watch;
+                                                    attack_.report_round, reports_, kept_);
+  if (reports_ > 0 || !kept_.empty()) options.observer = watch;
   SOTTO_TRY(const RunResult result, run_recipe(recipe, options, make_factory_));
   std::vector<std::uint8_t> right(population_.size());
   SOTTO_CHECK(score(lane, result.model, models.phi(run), right));
   const auto relation = models.relation(run);
   for (const std::uint32_t id : ids) relation[id] = Relation::kIn;
+  if (!kept_.empty()) {
+    std::copy(relation.begin(), relation.end(), scored.history.relation(run).begin());
+    SOTTO_CHECK(score_history(lane, models.phi(run), watch->released(), scored.history.phi(run)));
+  }
   if (attack_.model.empty()) {
     count_right(right, [&](std::size_t i) { return relation[i] == Relation::kIn; });
   }
@@ -242,7 +243,7 @@ Result<void> Game::train(unsigned lane, std::size_t run, Confidences& models,
               make_partition(options.data->train, recipe.data.partition,
                              static_cast<std::size_t>(recipe.federation.clients),
                              static_cast<std::uint64_t>(recipe.federation.seed)));
-    SOTTO_CHECK(score_reports(lane, run, *watch, shares, ids, reports));
+    SOTTO_CHECK(score_reports(lane, run, *watch, shares, ids, scored.reports));
   }
   const std::scoped_lock lock(mutex_);
   const Claim* const claim = client_claim(result.claims);
@@ -328,12 +329,13 @@ void Game::count_right(std::span<const std::uint8_t> right, IsMember&& member) {
 
 Result<MembershipResult> Game::play(const RunProgress& progress) {
   SOTTO_CHECK(prepare());
-  Confidences models(attack_.runs, population_.size());
-  Confidences reports(attack_.runs * reports_, population_.size());
+  Scored scored{Confidences(attack_.runs, population_.size()),
+                Confidences(kept_.empty() ? 0 : attack_.runs, population_.size()),
+                Confidences(attack_.runs * reports_, population_.size())};
   std::mutex mutex;
   std::uint64_t done = 0;
   const auto one = [&](unsigned lane, std::size_t run) -> Result<void> {
-    SOTTO_CHECK(train(lane, run, models, reports));
+    SOTTO_CHECK(train(lane, run, scored));
     const std::scoped_lock lock(mutex);
     ++done;
     if (progress) progress(done, attack_.runs);
@@ -344,10 +346,13 @@ Result<MembershipResult> Game::play(const RunProgress& progress) {
   const std::vector<std::string> attacks = {"loss", "likelihood-ratio", "likelihood-ratio-offline"};
   if (attack_.model.empty()) {
     for (const std::string& name : attacks) {
-      result.findings.push_back(judge("model", name, models, 1));
+      result.findings.push_back(judge("model", name, scored.models, 1));
     }
     for (const std::string& name : attacks) {
-      if (reports_ > 0) result.findings.push_back(judge("report", name, reports, reports_));
+      if (!kept_.empty()) result.findings.push_back(judge("models", name, scored.history, 1));
+    }
+    for (const std::string& name : attacks) {
+      if (reports_ > 0) result.findings.push_back(judge("report", name, scored.reports, reports_));
     }
   } else {
     std::vector<float> phi(population_.size());
@@ -355,7 +360,7 @@ Result<MembershipResult> Game::play(const RunProgress& progress) {
     SOTTO_CHECK(score(0, attack_.model, phi, right));
     count_right(right, [&](std::size_t i) { return i < known_members_; });
     for (const std::string& name : attacks) {
-      result.findings.push_back(judge_model(name, models, phi));
+      result.findings.push_back(judge_model(name, scored.models, phi));
     }
   }
   const auto share = [&](std::size_t side) {

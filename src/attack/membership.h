@@ -6,9 +6,10 @@
 // whatever the target. All runs start from the same weights, which the server knows, and differ in
 // their data and in every random bit, the mechanism's included.
 //
-// Two targets: the model that the run released last, and single reports, each decoded to the model
-// that the server would have if it had that report alone. Of a single report the members are the
-// samples of the client that sent it, and the others those that were in no client of the run.
+// Three targets: the model that the run released last; the models that several of its rounds
+// released, by the mean of their confidences; and single reports, each decoded to the model that
+// the server would have if it had that report alone. Of a single report the members are the samples
+// of the client that sent it, and the others those that were in no client of the run.
 //
 // Attacks: the loss against one threshold for all samples, and the likelihood ratio (lira.h).
 #pragma once
@@ -30,6 +31,7 @@ struct MembershipAttack {
   std::size_t runs = 16;     // even, at least 6
   std::size_t reports = 4;   // clients of each run whose reports are attacked; 0: none
   RoundId report_round = 1;  // the reports of which round
+  std::size_t models = 8;    // of each run that are looked at together, the last one included
   std::uint64_t seed = 1;
   unsigned threads = 1;
   RocOptions roc;
@@ -39,7 +41,7 @@ struct MembershipAttack {
 };
 
 struct MembershipFinding {
-  std::string target;  // "model", "report"
+  std::string target;  // "model", "models", "report"
   std::string attack;  // "loss", "likelihood-ratio", "likelihood-ratio-offline"
   Roc roc;
   std::uint64_t undecided = 0;  // too few shadow models knew the sample; not in the curve

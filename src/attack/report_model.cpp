@@ -1,10 +1,16 @@
 #include "attack/report_model.h"
 
+#include <algorithm>
+
 #include "federation/server_step.h"
 
 namespace sotto {
 
 void ReportModels::on_plan(const RoundPlan& plan, std::span<const float> model) {
+  // A round starts from what the one before it released.
+  if (std::find(kept_.begin(), kept_.end(), plan.round - 1) != kept_.end()) {
+    released_.emplace_back(model.begin(), model.end());
+  }
   if (plan.round != round_) return;
   for (const ClientGroup& group : plan.groups) {
     for (const std::uint32_t client : group.clients) {

@@ -1,4 +1,5 @@
-// The reports of some clients of one round, each decoded to a model: what the server would have if
+// What the server has of a run besides its last model: the models that earlier rounds released, and
+// the reports of some clients of one round, each decoded to the model that the server would have if
 // this report were all that it got.
 #pragma once
 
@@ -12,8 +13,14 @@ namespace sotto {
 
 class ReportModels final : public RunObserver {
  public:
-  ReportModels(const Recipe& recipe, const Layout& layout, RoundId round, std::size_t reports)
-      : recipe_(recipe), layout_(layout), round_(round), reports_(reports) {}
+  /// `kept`: the rounds whose models are kept. The last round's is the run's result.
+  ReportModels(const Recipe& recipe, const Layout& layout, RoundId round, std::size_t reports,
+               std::vector<RoundId> kept = {})
+      : recipe_(recipe),
+        layout_(layout),
+        round_(round),
+        reports_(reports),
+        kept_(std::move(kept)) {}
 
   void on_plan(const RoundPlan& plan, std::span<const float> model) override;
   void on_report(const RoundPlan& plan, std::uint32_t client, const Part& part,
@@ -21,12 +28,16 @@ class ReportModels final : public RunObserver {
 
   /// By client: the first ones of the round.
   const std::map<std::uint32_t, std::vector<float>>& models() const { return models_; }
+  /// What the rounds of `kept` released.
+  const std::vector<std::vector<float>>& released() const { return released_; }
 
  private:
   const Recipe& recipe_;
   const Layout& layout_;
   RoundId round_;
   std::size_t reports_;
+  std::vector<RoundId> kept_;
+  std::vector<std::vector<float>> released_;
   std::mutex mutex_;
   std::map<std::uint32_t, std::vector<float>> models_;
 };

@@ -9,6 +9,7 @@ namespace sotto {
 namespace {
 
 constexpr std::size_t kSpread = 64;  // evenly spread ranks
+constexpr double kDoubt = 2.0;
 
 /// Wilson's upper limit of a rate, at z standard deviations.
 double wilson_upper(double rate, double trials, double z) {
@@ -70,6 +71,23 @@ std::vector<double> thresholds_of(std::vector<double>& zeros, std::vector<double
   std::sort(thresholds.begin(), thresholds.end());
   thresholds.erase(std::unique(thresholds.begin(), thresholds.end()), thresholds.end());
   return thresholds;
+}
+
+double best_threshold(std::vector<double>& zeros, std::vector<double>& ones,
+                      const Promise& promise) {
+  if (zeros.empty() || ones.empty()) return 0.0;
+  double best = 0.0;
+  double most = -1.0;
+  for (const double threshold : thresholds_of(zeros, ones)) {
+    const EventRates rates{zeros.size(), ones.size(), above(zeros, threshold),
+                           above(ones, threshold)};
+    const double promised = promise(rates, kDoubt);
+    if (promised > most) {
+      most = promised;
+      best = threshold;
+    }
+  }
+  return best;
 }
 
 std::uint64_t above(std::span<const double> sorted, double threshold) {

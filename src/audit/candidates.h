@@ -37,6 +37,11 @@ class Promise {
 /// evenly spread ranks and at ranks 1, 2, 4, ... from either end. Sorts the samples.
 std::vector<double> thresholds_of(std::vector<double>& zeros, std::vector<double>& ones);
 
+/// The threshold for "value > threshold" that promises most, with doubt: one is chosen among
+/// hundreds, and it must not be a lucky one. Sorts the samples; 0 where one of them is empty.
+double best_threshold(std::vector<double>& zeros, std::vector<double>& ones,
+                      const Promise& promise);
+
 /// How many of the sorted values are above the threshold.
 std::uint64_t above(std::span<const double> sorted, double threshold);
 

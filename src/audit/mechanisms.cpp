@@ -1,11 +1,8 @@
 #include "audit/mechanisms.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <string_view>
 
-#include "mechanism/bit.h"
 #include "mechanism/value.h"
 
 namespace sotto {
@@ -18,102 +15,30 @@ Bounded bounded(const Mechanism& mechanism, std::vector<float> values) {
   return bound(Update(mechanism.domain().layout, std::move(values)), mechanism.domain());
 }
 
-// --- the pair, from the words of the worst case
-
-/// The number behind `word`, or at the beginning where `word` is empty.
-Result<double> number_after(std::string_view text, std::string_view word) {
-  const std::size_t at = text.find(word);
-  double value = 0.0;
-  if (at != std::string_view::npos) {
-    const std::string_view rest = text.substr(at + word.size());
-    if (std::from_chars(rest.data(), rest.data() + rest.size(), value).ec == std::errc{}) {
-      return value;
-    }
+/// The worst case's own pair, a weight standing for all of them; opposite ends of the domain where
+/// any pair will do.
+InputPair unbounded_pair(const Mechanism& mechanism) {
+  const auto* const by_weight = dynamic_cast<const ValueMechanism*>(&mechanism);
+  const WorstCase worst =
+      by_weight != nullptr ? by_weight->channel_of(0).worst_case() : mechanism.worst_case();
+  InputPair pair{worst.other_values, worst.values};
+  const Domain& domain = mechanism.domain();
+  const std::size_t size = domain.layout->size();
+  if (pair.one.empty() && by_weight == nullptr) {
+    pair.one.assign(size, 0.0F);
+    pair.zero = pair.one;
+    pair.one.front() = static_cast<float>(domain.norm);
+    pair.zero.front() = -pair.one.front();
+  } else if (pair.one.empty()) {
+    const Range& range = domain.ranges.front();
+    pair.one = {static_cast<float>(range.centre + range.radius)};
+    pair.zero = {static_cast<float>(range.centre - range.radius)};
   }
-  return fail(ErrorKind::kInternal, "audit: the worst case '" + std::string(text) +
-                                        "' names no number behind '" + std::string(word) + "'");
-}
-
-bool mentions(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
-
-/// Bits as "every bit 1" or "even bits 1, odd bits 0", with ", label 0" behind.
-Result<std::vector<float>> bit_input(const BitMechanism& mechanism, std::string_view text) {
-  const BitCode& code = mechanism.design().code;
-  std::vector<float> x(mechanism.domain().layout->size(), 0.0F);
-  if (code.input == BitInput::kOneHot) {
-    SOTTO_TRY(const double position, number_after(text, "position "));
-    x.at(static_cast<std::size_t>(position)) = 1.0F;
-    return x;
+  if (by_weight != nullptr) {
+    pair.one.assign(size, pair.one.front());
+    pair.zero.assign(size, pair.zero.front());
   }
-  double even = 0.0;
-  double odd = 0.0;
-  if (mentions(text, "every bit")) {
-    SOTTO_TRY(even, number_after(text, "every bit "));
-    odd = even;
-  } else if (!mentions(text, "no bits")) {
-    SOTTO_TRY(even, number_after(text, "even bits "));
-    SOTTO_TRY(odd, number_after(text, "odd bits "));
-  }
-  const unsigned width = code.bits_a_value();
-  for (std::size_t value = 0; value < code.values; ++value) {
-    std::uint32_t pattern = 0;
-    for (std::size_t bit = 0; bit < width; ++bit) {
-      const bool one = ((value * width + bit) % 2 == 0 ? even : odd) == 1.0;
-      pattern = pattern << 1 | (one ? 1U : 0U);
-    }
-    x[value] = code.input == BitInput::kFeatures ? code.feature.decode(pattern)
-                                                 : static_cast<float>(pattern);
-  }
-  if (mechanism.design().label.classes > 0) {
-    SOTTO_TRY(const double label, number_after(text, "label "));
-    x.back() = static_cast<float>(label);
-  }
-  return x;
-}
-
-Result<InputPair> value_pair(const Mechanism& mechanism, const WorstCase& worst) {
-  const std::size_t size = mechanism.domain().layout->size();
-  const Range& range = mechanism.domain().ranges.front();
-  double one = range.centre + range.radius;
-  double zero = range.centre - range.radius;
-  // `none` has no worst pair: any will do.
-  if (!worst.input.starts_with("any")) {
-    SOTTO_TRY(one, number_after(worst.input, ""));
-    SOTTO_TRY(zero, number_after(worst.other_input, ""));
-  }
-  return InputPair{std::vector<float>(size, static_cast<float>(zero)),
-                   std::vector<float>(size, static_cast<float>(one))};
-}
-
-Result<InputPair> unbounded_pair(const Mechanism& mechanism) {
-  if (const auto* bits = dynamic_cast<const BitMechanism*>(&mechanism)) {
-    const WorstCase worst = mechanism.worst_case();
-    InputPair pair;
-    SOTTO_TRY(pair.zero, bit_input(*bits, worst.other_input));
-    SOTTO_TRY(pair.one, bit_input(*bits, worst.input));
-    return pair;
-  }
-  if (const auto* values = dynamic_cast<const ValueMechanism*>(&mechanism)) {
-    return value_pair(mechanism, values->channel_of(0).worst_case());
-  }
-  InputPair pair;
-  pair.one.assign(mechanism.domain().layout->size(), 0.0F);
-  pair.zero = pair.one;
-  pair.one.front() = static_cast<float>(mechanism.domain().norm);
-  pair.zero.front() = -pair.one.front();
   return pair;
-}
-
-// --- scores
-
-/// ln(a / b) from logarithms; an output that neither input has cannot be drawn. What rounding adds
-/// is taken off, so that equal ratios are equal scores.
-double log_ratio(double one, double zero) {
-  if (one == zero) return 0.0;
-  const double ratio = one - zero;
-  return std::isfinite(ratio) ? std::nearbyint(ratio * 0x1p36) * 0x1p-36 : ratio;
 }
 
 /// Every weight of a report is a trial.
@@ -154,7 +79,7 @@ class WeightScores final : public ScoreSource {
 
  private:
   double computed(Symbol symbol) const {
-    return log_ratio(channel_.log_prob(symbol, one_), channel_.log_prob(symbol, zero_));
+    return log_likelihood_ratio(channel_.log_prob(symbol, one_), channel_.log_prob(symbol, zero_));
   }
 
   const ValueMechanism& mechanism_;
@@ -179,7 +104,7 @@ class ReportScores final : public ScoreSource {
     std::vector<Symbol> symbols(mechanism_.outputs());
     for (double& score : scores) {
       mechanism_.perturb(inputs_[input ? 1 : 0], bits).symbols().read(0, symbols);
-      score = log_ratio(mechanism_.log_prob(symbols, inputs_[1].values()),
+      score = log_likelihood_ratio(mechanism_.log_prob(symbols, inputs_[1].values()),
                         mechanism_.log_prob(symbols, inputs_[0].values()));
     }
   }
@@ -191,8 +116,8 @@ class ReportScores final : public ScoreSource {
 
 }  // namespace
 
-Result<InputPair> worst_pair(const Mechanism& mechanism) {
-  SOTTO_TRY(InputPair pair, unbounded_pair(mechanism));
+InputPair worst_pair(const Mechanism& mechanism) {
+  InputPair pair = unbounded_pair(mechanism);
   pair.zero = bounded(mechanism, std::move(pair.zero)).take();
   pair.one = bounded(mechanism, std::move(pair.one)).take();
   return pair;
@@ -209,8 +134,7 @@ Result<AuditFinding> audit_mechanism(const Mechanism& mechanism, AuditPlan plan)
   const Guarantee guarantee = mechanism.guarantee();
   if (!plan.claim) plan.claim = guarantee.claimed_epsilon;
   plan.delta = guarantee.delta;
-  SOTTO_TRY(InputPair pair, worst_pair(mechanism));
-  return audit_scores(*likelihood_scores(mechanism, std::move(pair)), plan);
+  return audit_scores(*likelihood_scores(mechanism, worst_pair(mechanism)), plan);
 }
 
 Result<void> audit_exposure(Exposure& exposure, const AuditPlan& plan) {

@@ -23,7 +23,7 @@ struct InputPair {
 /// The worst pair, of the first tensor where weights of several differ in their ranges. Input 1 is
 /// the likelier one at the worst output. For a vector mechanism: +x and -x, x of the full norm
 /// along the first coordinate (no law depends on the direction).
-Result<InputPair> worst_pair(const Mechanism& mechanism);
+InputPair worst_pair(const Mechanism& mechanism);
 
 /// Scores by ln P(report | one) / P(report | zero). The mechanism must outlive it.
 std::unique_ptr<ScoreSource> likelihood_scores(const Mechanism& mechanism, InputPair pair);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "audit/mechanisms.h"
 #include "base/text.h"
 
 namespace sotto {
@@ -27,35 +28,6 @@ std::vector<std::vector<Symbol>> all_bits(std::size_t count) {
     }
   }
   return reports;
-}
-
-/// Two vectors of the domain that differ in as much as vectors of it can.
-std::pair<std::vector<float>, std::vector<float>> far_inputs(const Domain& domain) {
-  const std::size_t size = domain.layout->size();
-  std::vector<float> zero(size, 0.0F), one(size, 0.0F);
-  if (domain.shape == Shape::kOneHot) {
-    zero.front() = 1.0F;
-    one.back() = 1.0F;
-  } else if (domain.shape == Shape::kBall) {
-    zero.front() = static_cast<float>(domain.norm);
-    one.front() = static_cast<float>(-domain.norm);
-  } else {
-    for (std::size_t t = 0; t < domain.layout->tensors().size(); ++t) {
-      const TensorSpec& tensor = domain.layout->tensors()[t];
-      const Range& range = domain.ranges[t];
-      for (std::size_t i = tensor.offset; i < tensor.offset + tensor.size; ++i) {
-        zero[i] = static_cast<float>(range.centre - range.radius);
-        one[i] = static_cast<float>(range.centre + range.radius);
-      }
-    }
-  }
-  const auto inside = [&](std::vector<float>& values) {
-    const Bounded bounded = bound(Update(domain.layout, values), domain);
-    values.assign(bounded.values().begin(), bounded.values().end());
-  };
-  inside(zero);
-  inside(one);
-  return {zero, one};
 }
 
 }  // namespace
@@ -83,7 +55,9 @@ double PairLaw::epsilon() const {
 Result<ReportPair> ReportPair::make(const Mechanism& mechanism, MechanismKind kind) {
   ReportPair pair;
   pair.mechanism_ = &mechanism;
-  std::tie(pair.zero_, pair.one_) = far_inputs(mechanism.domain());
+  InputPair inputs = worst_pair(mechanism);
+  pair.zero_ = std::move(inputs.zero);
+  pair.one_ = std::move(inputs.one);
   if (kind == MechanismKind::kVector) {
     // Relative to a fixed law, densities are at least g and reach g e^E on a share q of it around
     // the input (account/shuffle.cpp): opposite inputs of full norm have three regions.
@@ -115,12 +89,6 @@ Result<ReportPair> ReportPair::make(const Mechanism& mechanism, MechanismKind ki
     }
   } else if (mechanism.outputs() <= kMostBits) {
     reports = all_bits(mechanism.outputs());
-    // Features: all bits set against none, where the domain's ends leave the sign bit apart.
-    const Range& range = mechanism.domain().ranges.front();
-    if (mechanism.domain().shape == Shape::kBox && range.centre - range.radius < 0.0) {
-      pair.one_ = pair.zero_;
-      std::fill(pair.zero_.begin(), pair.zero_.end(), 0.0F);
-    }
   } else {
     return fail(ErrorKind::kUsage,
                 "a shuffled audit lists all reports of a bit mechanism: at most " +

@@ -18,15 +18,19 @@ namespace {
 constexpr std::uint64_t kFirstLook = 5000;                      // trials of either input
 constexpr std::uint64_t kMostLearned = std::uint64_t{1} << 18;  // trials in all
 constexpr std::size_t kMostLearnedValues = std::size_t{1} << 23;
-/// Beginnings of batches of 64, 256, 1024, ... rows are compared. That two of them are equal is no
-/// chance where it has a probability below 2^-64.
-constexpr std::size_t kLeastPrefix = 64;
+/// That two batches begin with the same outputs is no chance where it has a probability below
+/// 2^-64.
 constexpr double kChanceBits = 64.0;
 
-/// By pairs, each in random order: every even number of trials has as many of either input. The
-/// same in all batches, so that batches with the same random bits are equal.
-std::vector<bool> secret_bits(std::uint64_t count, std::uint64_t seed) {
-  BitSource bits = BitSource::from_seed(seed, "audit inputs");
+/// Rows that begin all batches alike: a sixteenth of a batch, from 256 (a quarter of a small one)
+/// to 8,192.
+std::uint64_t probes_of(std::uint64_t batch) {
+  const std::uint64_t least = std::min<std::uint64_t>(256, batch / 4);
+  return std::clamp<std::uint64_t>(batch / 16, least, 8192) / 2 * 2;
+}
+
+/// By pairs, each in random order: every even number of trials has as many of either input.
+std::vector<bool> secret_bits(std::uint64_t count, BitSource bits) {
   std::vector<bool> inputs(count);
   for (std::size_t i = 0; i + 1 < count; i += 2) {
     const bool first = bits.below(2) == 1;
@@ -43,8 +47,8 @@ class RandomizerAudit {
       : randomizer_(randomizer),
         inputs_(inputs),
         plan_(plan),
-        batch_(std::min(batch - batch % 2, plan.trials)),
-        order_(secret_bits(batch_, plan.seed)),
+        probes_(secret_bits(probes_of(batch), BitSource::from_seed(plan.seed, "audit probes"))),
+        batch_(std::min((batch - probes_.size()) / 2 * 2, plan.trials)),
         identity_(features_of(inputs, 1).front()) {}
 
   Result<RandomizerFinding> run() {
@@ -67,19 +71,34 @@ class RandomizerAudit {
   }
 
  private:
-  /// `count` more trials, in batches over all threads: use(batch, outputs) comes from any thread.
+  /// What one start of the randomizer gave.
+  struct Batch {
+    std::vector<bool> inputs;
+    Outputs outputs;
+  };
+
+  /// `count` more trials, in batches over all threads: use(number, batch) comes from any thread.
+  /// Inputs have an order of their own in every batch, so that outputs which depend on their place
+  /// (a counter, a clock) tell nothing; what begins all batches alike is no trial.
   template <class Use>
   Result<void> trials(std::uint64_t count, Use&& use) {
     const std::uint64_t first = next_batch_;
     const std::uint64_t batches = (count + batch_ - 1) / batch_;
     next_batch_ += batches;
     return parallel_for(plan_.threads, batches, [&](unsigned, std::size_t i) -> Result<void> {
-      const auto rows = static_cast<std::ptrdiff_t>(std::min(batch_, count - i * batch_));
-      const std::vector<bool> inputs(order_.begin(), order_.begin() + rows);
-      SOTTO_TRY(const Outputs outputs, randomizer_.draw(inputs, first + i));
-      SOTTO_CHECK(check(outputs, inputs.size()));
-      use(i, outputs);
-      const std::uint64_t done = done_ += inputs.size();
+      const std::uint64_t rows = std::min(batch_, count - i * batch_);
+      Batch batch;
+      batch.inputs =
+          secret_bits(rows, BitSource::from_seed(plan_.seed, "audit inputs", {first + i}));
+      std::vector<bool> all = probes_;
+      all.insert(all.end(), batch.inputs.begin(), batch.inputs.end());
+      SOTTO_TRY(batch.outputs, randomizer_.draw(all, first + i));
+      SOTTO_CHECK(check(batch.outputs, all.size()));
+      std::vector<double>& values = batch.outputs.values;
+      values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(
+                                                        probes_.size() * batch.outputs.width));
+      use(i, std::move(batch));
+      const std::uint64_t done = done_ += rows;
       if (plan_.progress) {
         const std::scoped_lock lock(mutex_);
         plan_.progress(done, plan_.trials);
@@ -100,26 +119,25 @@ class RandomizerAudit {
                                            " inputs; valid: " + with_commas(rows) + " outputs of " +
                                            with_commas(finding_.width));
     }
-    for (std::size_t prefix = kLeastPrefix; prefix <= rows; prefix *= 4) {
-      const auto values = std::span(outputs.values).first(prefix * outputs.width);
-      const bool fresh = seen_.emplace(prefix, identity_.value(values)).second;
-      if (fresh || surprise(outputs, prefix) < kChanceBits) continue;
+    const auto values = std::span(outputs.values).first(probes_.size() * outputs.width);
+    const bool fresh = seen_.insert(identity_.value(values)).second;
+    if (!fresh && surprise(outputs) >= kChanceBits) {
       return fail(ErrorKind::kRefused,
-                  "two starts of the randomizer gave the same " + with_commas(prefix) +
+                  "two starts of the randomizer gave the same " + with_commas(probes_.size()) +
                       " outputs: it takes its random bits from a fixed seed or from a clock. "
                       "Trials must be independent: seed it from the system's generator");
     }
     return {};
   }
 
-  /// Bits of surprise in two batches that begin with the same rows: how random these look.
-  double surprise(const Outputs& outputs, std::size_t rows) const {
+  /// Bits of surprise in two batches that begin with the same outputs: how random these look.
+  double surprise(const Outputs& outputs) const {
     double bits = 0.0;
     for (const bool input : {false, true}) {
       std::map<double, double> counts;
       double total = 0.0;
-      for (std::size_t i = 0; i < rows; ++i) {
-        if (order_[i] != input) continue;
+      for (std::size_t i = 0; i < probes_.size(); ++i) {
+        if (probes_[i] != input) continue;
         counts[identity_.value(outputs.row(i))] += 1.0;
         total += 1.0;
       }
@@ -134,23 +152,24 @@ class RandomizerAudit {
 
   Result<void> learn() {
     // The first outputs tell how wide they are, and with that how many we keep.
-    std::vector<Outputs> parts(1);
+    std::vector<Batch> parts(1);
     const std::uint64_t least = std::min<std::uint64_t>({batch_, plan_.trials / 4 / 2 * 2, 1000});
-    SOTTO_CHECK(trials(least, [&](std::size_t i, const Outputs& part) { parts.at(i) = part; }));
+    SOTTO_CHECK(trials(least, [&](std::size_t i, Batch part) { parts.at(i) = std::move(part); }));
     const std::uint64_t room = kMostLearnedValues / std::max<std::size_t>(1, finding_.width);
     const std::uint64_t wanted = std::min({plan_.trials / 4, kMostLearned, room}) / 2 * 2;
     finding_.learned = std::max(least, wanted);
     if (const std::uint64_t more = finding_.learned - least; more > 0) {
       parts.resize(1 + (more + batch_ - 1) / batch_);
       SOTTO_CHECK(
-          trials(more, [&](std::size_t i, const Outputs& part) { parts.at(1 + i) = part; }));
+          trials(more, [&](std::size_t i, Batch part) { parts.at(1 + i) = std::move(part); }));
     }
     LearningSample sample;
     sample.zero.width = sample.one.width = finding_.width;
-    for (const Outputs& part : parts) {
-      for (std::size_t i = 0; i < part.rows(); ++i) {
-        std::vector<double>& values = order_[i] ? sample.one.values : sample.zero.values;
-        values.insert(values.end(), part.row(i).begin(), part.row(i).end());
+    for (const Batch& part : parts) {
+      for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+        std::vector<double>& values = part.inputs[i] ? sample.one.values : sample.zero.values;
+        const auto row = part.outputs.row(i);
+        values.insert(values.end(), row.begin(), row.end());
       }
     }
     parts.clear();
@@ -166,15 +185,15 @@ class RandomizerAudit {
   // --- testing
 
   Result<void> test(std::uint64_t count) {
-    return trials(count, [&](std::size_t, const Outputs& outputs) {
+    return trials(count, [&](std::size_t, const Batch& batch) {
       std::vector<Guesses> guesses(finding_.events.size());
       for (std::size_t e = 0; e < guesses.size(); ++e) {
         const Event& event = finding_.events[e].event;
         const Feature& feature = features_[event.feature];
         Guesses& of_event = guesses[e];
-        for (std::size_t i = 0; i < outputs.rows(); ++i) {
-          const bool hit = event.contains(feature.value(outputs.row(i)));
-          if (order_[i]) {
+        for (std::size_t i = 0; i < batch.inputs.size(); ++i) {
+          const bool hit = event.contains(feature.value(batch.outputs.row(i)));
+          if (batch.inputs[i]) {
             ++of_event.ones;
             of_event.false_negatives += hit ? 0 : 1;
           } else {
@@ -207,14 +226,14 @@ class RandomizerAudit {
   Randomizer& randomizer_;
   const NumberPair& inputs_;
   const AuditPlan& plan_;
-  std::uint64_t batch_;
-  std::vector<bool> order_;
+  std::vector<bool> probes_;  // inputs that begin every batch
+  std::uint64_t batch_;       // trials of one start
   Feature identity_;
   std::vector<Feature> features_;
   std::uint64_t next_batch_ = 0;
   std::atomic<std::uint64_t> done_{0};
   std::mutex mutex_;
-  std::set<std::pair<std::size_t, double>> seen_;  // beginnings of batches: rows and identity
+  std::set<double> seen_;  // identities of the beginnings of batches
   RandomizerFinding finding_;
 };
 

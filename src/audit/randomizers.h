@@ -3,7 +3,9 @@
 // Events are learned on the first quarter of the trials (events.h) and tested on the rest. Each
 // event has a share of the error of each look (looks.h): the largest of all bounds at the moment of
 // stopping holds with the plan's confidence, by the union bound. That outputs of different trials
-// are independent is assumed; a randomizer that repeats its own random bits is refused.
+// are independent is assumed; a randomizer that repeats its own random bits is refused. Outputs may
+// depend on their place in a batch: no event can use that, as every batch has its inputs in a
+// random order of its own.
 #pragma once
 
 #include "audit/events.h"

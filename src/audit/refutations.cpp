@@ -66,7 +66,7 @@ RunAudit by_event(Draw draw, double threshold) {
 
 RunAudit by_likelihood(std::shared_ptr<const Mechanism> mechanism) {
   return [mechanism = std::move(mechanism)](const AuditPlan& plan) -> Result<AuditFinding> {
-    SOTTO_TRY(InputPair pair, worst_pair(*mechanism));
+    InputPair pair = worst_pair(*mechanism);
     return audit_scores(*likelihood_scores(*mechanism, std::move(pair)), plan);
   };
 }

@@ -19,8 +19,6 @@ namespace {
 constexpr std::uint64_t kBlock = 4096;
 /// The most trials of either input that a threshold is learned on.
 constexpr std::uint64_t kMostLearned = 32'768;
-/// One threshold is chosen among hundreds, and it must not be a lucky one.
-constexpr double kDoubt = 2.0;
 
 class ScoreAudit {
  public:
@@ -85,18 +83,7 @@ class ScoreAudit {
       samples[input ? 1 : 0].insert(samples[input ? 1 : 0].end(), scores.begin(), scores.end());
     }));
     const Promise promise(half_ - learned_, 1.0 - plan_.confidence, plan_.delta);
-    double best = 0.0;
-    double most = -1.0;
-    for (const double threshold : thresholds_of(samples[0], samples[1])) {
-      const EventRates rates{learned_, learned_, above(samples[0], threshold),
-                             above(samples[1], threshold)};
-      const double promised = promise(rates, kDoubt);
-      if (promised > most) {
-        most = promised;
-        best = threshold;
-      }
-    }
-    return best;
+    return best_threshold(samples[0], samples[1], promise);
   }
 
   Result<void> count(std::uint64_t first, std::uint64_t last) {
@@ -123,6 +110,12 @@ class ScoreAudit {
 };
 
 }  // namespace
+
+double log_likelihood_ratio(double one, double zero) {
+  if (one == zero) return 0.0;
+  const double ratio = one - zero;
+  return std::isfinite(ratio) ? std::nearbyint(ratio * 0x1p36) * 0x1p-36 : ratio;
+}
 
 bool AuditPlan::may_stop() const { return stop_early && claim && std::isfinite(*claim); }
 

@@ -25,6 +25,10 @@ class ScoreSource {
   virtual void draw(bool input, BitSource& bits, std::span<double> scores) const = 0;
 };
 
+/// The score ln(a / b) from logarithms; 0 for an output that neither input has. What rounding adds
+/// is taken off, so that equal ratios are equal scores.
+double log_likelihood_ratio(double one, double zero);
+
 /// What an audit is asked to do.
 struct AuditPlan {
   std::uint64_t trials = 1'000'000;  // in all, half of them with either input

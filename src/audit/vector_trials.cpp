@@ -5,6 +5,8 @@
 #include <mutex>
 #include <optional>
 
+#include "audit/candidates.h"
+#include "audit/scores.h"
 #include "base/clock.h"
 #include "base/nearest.h"
 #include "base/parallel.h"
@@ -108,8 +110,9 @@ void count(Guesses& guesses, bool second, bool guessed_second) {
 }
 
 /// One run of the real mechanism and what both distinguishers make of its report.
-void try_once(const Mechanism& mechanism, const Candidates& pair, bool second, BitSource& bits,
-              bool similarities, Tally& tally) {
+void try_once(const TrialPlan& plan, std::size_t kind, const Candidates& pair, bool second,
+              BitSource& bits, Tally& tally) {
+  const Mechanism& mechanism = *plan.mechanisms[kind];
   const Report report =
       mechanism.perturb(second ? pair.second.clipped : pair.first.clipped, bits, 1);
   const PackedSymbols& symbols = report.symbols();
@@ -118,10 +121,12 @@ void try_once(const Mechanism& mechanism, const Candidates& pair, bool second, B
   const auto share = [](double product, double norm) { return norm > 0.0 ? product / norm : 0.0; };
   const double along = share(one, pair.first.norm);
   count(tally.cosine, second, along < share(other, pair.second.norm));
-  count(tally.likelihood, second,
-        log_likelihood(mechanism, symbols, pair.first, one) <
-            log_likelihood(mechanism, symbols, pair.second, other));
-  if (similarities) tally.similarities.add(share(along, std::sqrt(square_of(symbols))), second);
+  const double ratio = log_likelihood_ratio(log_likelihood(mechanism, symbols, pair.second, other),
+                                            log_likelihood(mechanism, symbols, pair.first, one));
+  count(tally.likelihood, second, ratio > (plan.thresholds.empty() ? 0.0 : plan.thresholds[kind]));
+  if (plan.learning) tally.scores[second ? 1 : 0].push_back(ratio);
+  if (plan.similarities)
+    tally.similarities.add(share(along, std::sqrt(square_of(symbols))), second);
 }
 
 /// What a thread needs for a chunk.
@@ -172,6 +177,10 @@ void Tally::add(const Tally& other) {
   cosine += other.cosine;
   likelihood += other.likelihood;
   similarities.add(other.similarities);
+  for (const std::size_t second : {0U, 1U}) {
+    scores[second].insert(scores[second].end(), other.scores[second].begin(),
+                          other.scores[second].end());
+  }
 }
 
 double product_with(const PackedSymbols& symbols, std::span<const float> x) {
@@ -229,10 +238,11 @@ Result<TrialCounts> run_trials(const Scene& scene, const Adversary& adversary,
   const auto run_chunk = [&](Worker& worker, std::uint64_t measurement, std::uint64_t chunk,
                              std::vector<Tally>& tallies) -> Result<void> {
     if (!constant) SOTTO_CHECK(prepare(worker, scene));
-    BitSource bits =
-        BitSource::from_seed(plan.seed, "audit-trial", {plan.stream, measurement, chunk});
-    BitSource craft =
-        BitSource::from_seed(plan.seed, "audit-craft", {plan.stream, measurement, chunk});
+    const auto stream = [&](std::string_view purpose) {
+      return BitSource::from_seed(plan.seed, purpose, {plan.stream, measurement, chunk});
+    };
+    BitSource bits = stream(plan.learning ? "audit-learn-trial" : "audit-trial");
+    BitSource craft = stream(plan.learning ? "audit-learn-craft" : "audit-craft");
     const std::uint64_t begin = chunk * TrialPlan::kChunk;
     const std::uint64_t end = std::min(plan.trials, begin + TrialPlan::kChunk);
     tallies.assign(kinds, empty_tally(scene.dimension));
@@ -245,8 +255,7 @@ Result<TrialCounts> run_trials(const Scene& scene, const Adversary& adversary,
       }
       const bool second = (bits.next_u64() & 1) != 0;
       for (std::size_t kind = 0; kind < kinds; ++kind) {
-        try_once(*plan.mechanisms[kind], constant ? *constant : *crafted, second, bits,
-                 plan.similarities, tallies[kind]);
+        try_once(plan, kind, constant ? *constant : *crafted, second, bits, tallies[kind]);
       }
     }
     if (plan.progress) {
@@ -287,6 +296,26 @@ Result<TrialCounts> run_trials(const Scene& scene, const Adversary& adversary,
   counts.trials = counts.total.front().cosine.trials();
   counts.seconds = clock.seconds();
   return counts;
+}
+
+Result<std::vector<double>> learn_thresholds(const Scene& scene, const Adversary& adversary,
+                                             const TrialPlan& plan, std::uint64_t trials,
+                                             double confidence) {
+  TrialPlan learning = plan;
+  learning.learning = true;
+  learning.trials = trials;
+  learning.measurements = 1;
+  learning.similarities = false;
+  learning.enough = {};
+  SOTTO_TRY(TrialCounts counts, run_trials(scene, adversary, learning));
+  std::vector<double> thresholds;
+  for (std::size_t kind = 0; kind < plan.mechanisms.size(); ++kind) {
+    const Promise promise(plan.trials * plan.measurements / 2, 1.0 - confidence,
+                          plan.mechanisms[kind]->guarantee().delta);
+    Tally& tally = counts.total[kind];
+    thresholds.push_back(best_threshold(tally.scores[0], tally.scores[1], promise));
+  }
+  return thresholds;
 }
 
 }  // namespace sotto

@@ -4,8 +4,10 @@
 // Two distinguishers look at every report. `cosine` is the paper's (eq. 4): the gradient with the
 // larger cosine. `likelihood` takes the one under which the report is likelier, by the mechanism's
 // own log-probability: by Neyman and Pearson no other guess is correct more often. A tie goes to
-// the first gradient. Both need nothing of a report but its inner products with the two gradients
-// (and nothing but one where they are opposite), so nothing else is kept of it.
+// the first gradient. The best bound seldom comes from the most correct guesses (with a delta it
+// never does), so the ratio's threshold can be learned, on trials of its own (learn_thresholds()).
+// Both need nothing of a report but its inner products with the two gradients (and nothing but one
+// where they are opposite), so nothing else is kept of it.
 //
 // Trials come in chunks with random streams of their own and are counted chunk by chunk in order:
 // the counts do not depend on the number of threads, and memory does not grow with the trials.
@@ -40,6 +42,8 @@ struct Tally {
   Guesses cosine;
   Guesses likelihood;
   Similarities similarities;  // counted only where asked for
+  /// ln P(report | second) / P(report | first) of every trial, by who it was; of a learning plan.
+  std::vector<double> scores[2];
   const Guesses& of(Distinguisher distinguisher) const {
     return distinguisher == Distinguisher::kCosine ? cosine : likelihood;
   }
@@ -56,6 +60,10 @@ struct TrialPlan {
   std::uint64_t stream = 0;
   unsigned threads = 1;
   bool similarities = false;
+  /// `likelihood` guesses the second gradient where the log-ratio is above this; one for each
+  /// mechanism, or none: 0.
+  std::vector<double> thresholds;
+  bool learning = false;  // scores are kept, and random streams are those of learning
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
   /// Asked after every kGroup trials with the counts so far, one for each mechanism: true ends the
   /// trials.
@@ -76,6 +84,12 @@ struct TrialCounts {
 /// `adversary` is prepared. Every mechanism must be a vector mechanism of the scene's dimension.
 Result<TrialCounts> run_trials(const Scene& scene, const Adversary& adversary,
                                const TrialPlan& plan);
+
+/// The thresholds that promise the largest bound from `plan`'s trials at this confidence, one for
+/// each of its mechanisms, learned on `trials` others.
+Result<std::vector<double>> learn_thresholds(const Scene& scene, const Adversary& adversary,
+                                             const TrialPlan& plan, std::uint64_t trials,
+                                             double confidence);
 
 /// The sum of symbol_i x_i.
 double product_with(const PackedSymbols& symbols, std::span<const float> x);

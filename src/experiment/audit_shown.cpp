@@ -1,5 +1,5 @@
 // What audits of an experiment found, for programs and for people: JSON, CSV, the papers' pictures
-// (figures 3 to 6 and 9 of measuring-privacy) and one page with all of them.
+// (figures 3 to 6 and 9 of measuring-privacy).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,13 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_number.h"
-#include "base/machine.h"
-#include "base/text.h"
 #include "experiment/audit_study.h"
 #include "experiment/measure.h"
-#include "experiment/summary.h"
-#include "report/html_parts.h"
-#include "report/markup.h"
 
 namespace sotto {
 namespace {
@@ -51,38 +46,6 @@ Json bounds_json(const VectorFinding& finding) {
           {"fnr", finding.all.fnr},
           {"accuracy", finding.all.accuracy},
           {"verdict", name_of(finding.verdict)}};
-}
-
-std::string words(const std::optional<PaperFigure>& paper) {
-  if (!paper) return "-";
-  return paper->low == paper->high ? number(paper->high)
-                                   : number(paper->low) + " - " + number(paper->high);
-}
-
-std::string table(const std::vector<AuditRow>& rows) {
-  std::string out =
-      "<section class=\"card\"><h3>Found</h3>\n<div class=\"scroll\"><table class=\"wide\"><thead>"
-      "<tr><th>Audit</th><th class=\"n\">Epsilon</th><th class=\"n\">Paper</th>"
-      "<th class=\"n\">Eq. 3, mean</th><th class=\"n\">Lower bound</th><th class=\"n\">By "
-      "likelihood</th><th class=\"n\">Correct</th><th>Verdict</th><th class=\"n\">Time</th></tr>"
-      "</thead><tbody>\n";
-  for (const AuditRow& row : rows) {
-    std::string label = row.label;
-    for (const auto& [key, value] : row.varied) label += fmt::format(", {} = {}", key, value);
-    const bool cosine = row.finding.distinguisher == Distinguisher::kCosine;
-    const VectorFinding& likelihood = cosine ? row.other : row.finding;
-    const bool good = row.finding.verdict == Verdict::kConsistent;
-    out += fmt::format(
-        "<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{} \u00b1 {}"
-        "</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
-        "<td><span class=\"chip {}\">{}</span></td><td class=\"n\">{}</td></tr>\n",
-        escape(label), number_up(row.finding.exact), words(row.paper),
-        number(row.finding.mean.raw, 3), number(row.finding.mean.raw_deviation, 2),
-        number_down(row.finding.all.best, 3), number_down(likelihood.all.best, 3),
-        percent(row.finding.all.accuracy), good ? "good" : "bad", name_of(row.finding.verdict),
-        duration(row.seconds));
-  }
-  return out + "</tbody></table></div></section>\n";
 }
 
 }  // namespace
@@ -210,31 +173,6 @@ std::vector<Histogram> audit_histograms(const std::vector<AuditRow>& rows) {
     all.push_back(std::move(histogram));
   }
   return all;
-}
-
-std::string audit_page(const Experiment& experiment, const std::vector<AuditRow>& rows,
-                       const std::vector<std::string>& figures, bool quick) {
-  std::string body;
-  if (quick) {
-    body +=
-        "<div class=\"banner warn\"><b>Quick</b><span>Fewer trials, measurements or rounds than "
-        "the "
-        "experiment has: these numbers show that it runs, not what it yields.</span></div>\n";
-  }
-  body += table(rows) + "<div class=\"charts\">\n";
-  for (const std::string& figure : figures) {
-    body += "<figure class=\"card chart\">\n" + figure + "</figure>\n";
-  }
-  body += "</div>\n";
-  if (!experiment.note.empty()) {
-    body += fmt::format("<p class=\"lead\">{}</p>\n", escape(experiment.note));
-  }
-  double seconds = 0.0;
-  for (const AuditRow& row : rows) seconds += row.seconds;
-  return report_page(experiment.name + ": " + experiment.summary,
-                     fmt::format("{} audits \u00b7 {} of trials \u00b7 {} \u00b7 {}", rows.size(),
-                                 duration(seconds), machine_text(), today()),
-                     body);
 }
 
 }  // namespace sotto

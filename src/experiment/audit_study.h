@@ -74,7 +74,5 @@ std::vector<LineChart> audit_charts(const Experiment& experiment,
                                     const std::vector<AuditRow>& rows);
 /// Cosines with the first gradient, for the least and the largest epsilon of every label.
 std::vector<Histogram> audit_histograms(const std::vector<AuditRow>& rows);
-std::string audit_page(const Experiment& experiment, const std::vector<AuditRow>& rows,
-                       const std::vector<std::string>& figures, bool quick);
 
 }  // namespace sotto

@@ -52,7 +52,7 @@ class BitMechanism final : public Mechanism {
   std::string_view id() const noexcept override { return id_; }
   const Domain& domain() const noexcept override { return domain_; }
   Guarantee guarantee() const override { return guarantee_; }
-  WorstCase worst_case() const override { return worst_; }
+  WorstCase worst_case() const override;
   std::size_t outputs() const noexcept override {
     return design_.code.bits() + static_cast<std::size_t>(design_.label.classes);
   }
@@ -88,6 +88,8 @@ class BitMechanism final : public Mechanism {
 
   BitMechanism(BitDesign design, Domain domain);
   void find_worst_case();
+  /// An input with these bits at even and odd positions, and with this label where there is one.
+  std::vector<float> input_with(bool even, bool odd, std::uint64_t label) const;
   /// The most that so many bits at even and odd positions differ by, and the label.
   double epsilon_of_bits(std::size_t even, std::size_t odd) const;
   double epsilon_of_label() const;
@@ -104,7 +106,7 @@ class BitMechanism final : public Mechanism {
   SlicedSampler sampler_;
   std::string id_;
   Guarantee guarantee_;
-  WorstCase worst_;
+  WorstCase worst_;  // in words; the inputs may be long
   double log_[2][2][2] = {};  // ln P(output | input), by parity, input and output
   double log_label_[2] = {};  // of another class and of the true one
 };

@@ -305,6 +305,8 @@ WorstCase GeometricChannel::worst_case() const {
   worst.input = short_number(grid_.value(grid_.radius()));
   worst.other_input = short_number(grid_.value(-grid_.radius()));
   worst.output = worst.input;
+  worst.values = {static_cast<float>(grid_.value(grid_.radius()))};
+  worst.other_values = {static_cast<float>(grid_.value(-grid_.radius()))};
   return worst;
 }
 

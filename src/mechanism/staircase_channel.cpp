@@ -178,8 +178,14 @@ Decoding StaircaseChannel::decoding() const noexcept {
 }
 
 WorstCase StaircaseChannel::worst_case() const {
-  return {epsilon_, short_number(grid_.value(-grid_.radius())),
-          short_number(grid_.value(grid_.radius())), short_number(decoded(-grid_.radius()))};
+  const double low = grid_.value(-grid_.radius());
+  const double high = grid_.value(grid_.radius());
+  return {epsilon_,
+          short_number(low),
+          short_number(high),
+          short_number(decoded(-grid_.radius())),
+          {static_cast<float>(low)},
+          {static_cast<float>(high)}};
 }
 
 Symbol StaircaseChannel::draw(float weight, Words words, MoreBits& more) const {

@@ -99,6 +99,8 @@ class TwoPointChannel final : public Channel {
     worst.input = short_number(range_.centre + range_.radius);
     worst.other_input = short_number(range_.centre - range_.radius);
     worst.output = short_number(decoded(1));
+    worst.values = {static_cast<float>(range_.centre + range_.radius)};
+    worst.other_values = {static_cast<float>(range_.centre - range_.radius)};
     return worst;
   }
 

@@ -173,6 +173,7 @@ WorstCase WindowChannel::worst_case() const {
   worst.epsilon = 0.0;
   worst.input = worst.other_input = short_number(grid_.value(0));
   worst.output = short_number(decoded(value(0)));
+  worst.values = worst.other_values = {static_cast<float>(grid_.value(0))};
   if (grid_.radius() == 0) return worst;
   // The first slot is inside for the lowest input and outside for the highest. Other slots with its
   // value are among the first n, as the second window has a larger sum than the first.
@@ -181,6 +182,8 @@ WorstCase WindowChannel::worst_case() const {
                                       Rational(Integer(plan_.outside) * plan_.window));
   worst.input = short_number(grid_.value(-grid_.radius()));
   worst.other_input = short_number(grid_.value(grid_.radius()));
+  worst.values = {static_cast<float>(grid_.value(-grid_.radius()))};
+  worst.other_values = {static_cast<float>(grid_.value(grid_.radius()))};
   if (plan_.pair == 0) return worst;
   const Integer high = pair_threshold(grid_.radius());
   const Integer low = pair_threshold(-grid_.radius());
@@ -188,7 +191,10 @@ WorstCase WindowChannel::worst_case() const {
   const double minus = exact::log_ratio_up(Rational(whole() - low), Rational(whole() - high));
   if (std::max(plus, minus) <= worst.epsilon) return worst;
   worst.epsilon = std::max(plus, minus);
-  if (plus >= minus) std::swap(worst.input, worst.other_input);
+  if (plus >= minus) {
+    std::swap(worst.input, worst.other_input);
+    std::swap(worst.values, worst.other_values);
+  }
   worst.output = short_number(decoded(plus >= minus ? plan_.pair_symbol : -plan_.pair_symbol));
   return worst;
 }

@@ -32,7 +32,7 @@ TEST(WorstPair, AttainsTheExactEpsilon) {
     const bool value = kind_of(sample) == MechanismKind::kValue;
     if (kind_of(sample) == MechanismKind::kVector || sample.mechanism == "none") continue;
     const auto mechanism = sample.make(value ? 1 : 2).value();
-    const InputPair pair = worst_pair(*mechanism).value();
+    const InputPair pair = worst_pair(*mechanism);
     double most = 0.0;
     const auto try_report = [&](const std::vector<Symbol>& report) {
       most = std::max(

@@ -179,6 +179,33 @@ TEST(Randomizers, AFixedSeedIsRefused) {
   EXPECT_TRUE(rare.audit(12.0, 400'000));
 }
 
+/// A fair coin and a counter that starts anew in every batch: nothing of it depends on the input.
+class Counting final : public Randomizer {
+ public:
+  Result<Outputs> draw(const std::vector<bool>& inputs, std::uint64_t batch) override {
+    BitSource bits = BitSource::from_seed(5, "counting", {batch});
+    Outputs outputs;
+    outputs.width = 2;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      outputs.values.push_back(static_cast<double>(bits.below(2)));
+      outputs.values.push_back(static_cast<double>(i));
+    }
+    return outputs;
+  }
+};
+
+// Were inputs in the same order in every batch, the counter would tell each of them.
+TEST(Randomizers, APlaceInTheBatchTellsNothing) {
+  AuditPlan plan;
+  plan.trials = 200'000;
+  plan.claim = 0.05;
+  plan.confidence = 0.9999;
+  Counting counting;
+  const auto found = audit_randomizer(counting, {{-1}, {1}}, plan, 1000);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->verdict, Verdict::kConsistent) << found->epsilon_lower;
+}
+
 /// Gives another number of rows, or of values, than it should.
 class Miscounting final : public Randomizer {
  public:

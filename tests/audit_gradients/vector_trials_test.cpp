@@ -183,6 +183,50 @@ TEST(VectorTrials, LikelihoodIsCorrectMoreOftenThanCosine) {
   EXPECT_LT(tally.likelihood.wrong() + 2000, tally.cosine.wrong());
 }
 
+// The Gaussian mechanism's epsilon lies in the tail: the guess that is correct most often shows
+// little of it, a learned threshold more, and neither more than there is. False alarm rate: 1e-4.
+TEST(VectorTrials, ALearnedThresholdFindsMoreOfAGaussian) {
+  for (const double delta : {1e-5, 1e-3}) {
+    const auto mechanism = vector_mechanism("gaussian", {{"epsilon", 2.0}, {"delta", delta}}, 20);
+    TrialPlan plan;
+    plan.mechanisms = {mechanism.get()};
+    plan.trials = 40000;
+    plan.threads = 2;
+    const Scene scene = empty_scene(20, 1.0);
+    const auto dummy = dummy_adversary.make();
+    const auto bound = [&] {
+      const auto counts = run_trials(scene, *dummy, plan);
+      EXPECT_TRUE(counts);
+      return lower_bounds(counts->total.front().likelihood, 0.9999, delta).best;
+    };
+    const double fixed = bound();
+    const auto learned = learn_thresholds(scene, *dummy, plan, 8000, 0.9999);
+    ASSERT_TRUE(learned);
+    plan.thresholds = *learned;
+    EXPECT_GT(std::abs(learned->front()), 0.3);
+    EXPECT_GT(bound(), fixed + 0.05) << delta;
+    EXPECT_LE(bound(), mechanism->guarantee().epsilon);
+  }
+}
+
+// A threshold must not be chosen on the trials that are counted: what learning draws is its own.
+TEST(VectorTrials, LearningHasTrialsOfItsOwn) {
+  const auto mechanism = vector_mechanism("gaussian", {{"epsilon", 2.0}, {"delta", 1e-3}}, 20);
+  TrialPlan plan;
+  plan.mechanisms = {mechanism.get()};
+  plan.trials = 500;
+  TrialPlan learning = plan;
+  learning.learning = true;
+  const TrialCounts tested = audited(*mechanism, plan), learned = audited(*mechanism, learning);
+  EXPECT_TRUE(tested.total.front().scores[0].empty());
+  const Tally& tally = learned.total.front();
+  EXPECT_EQ(tally.scores[0].size(), tally.likelihood.zeros);
+  EXPECT_EQ(tally.scores[1].size(), tally.likelihood.ones);
+  EXPECT_NE(tally.likelihood.zeros * 1000 + tally.likelihood.false_positives,
+            tested.total.front().likelihood.zeros * 1000 +
+                tested.total.front().likelihood.false_positives);
+}
+
 TEST(VectorTrials, ATieGoesToTheFirst) {
   const std::vector<float> same(40, 0.1F);
   const auto mechanism = vector_mechanism("privunit", {{"epsilon", 4.0}}, 40);

@@ -123,8 +123,13 @@ class Membership(SottoTest):
                 self.assertGreater(finding["auc_interval"][0], 0.55, target)
             if mechanism != "none":
                 self.assertAlmostEqual(finding["auc"], 0.5, delta=0.15)
-        for name in ("roc.svg", "roc-report.svg", "report.html"):
+        self.assertIn(("none", "models", "likelihood-ratio"), auc)
+        for name in ("roc.svg", "roc-models.svg", "roc-report.svg", "report.html"):
             self.assertIn("<svg", (out / name).read_text())
+        self.ok("report", out, "--out", self.folder / "page.html")
+        page = (self.folder / "page.html").read_text()
+        for part in ("TPR at 1 % FPR", "AUC", "against the models of several rounds"):
+            self.assertTrue(part in page, part)
 
     def test_the_model_of_a_run(self):
         settings = ["--set", "model.name=linear", "--set", "federation.clients=4", "--set",
@@ -140,6 +145,7 @@ class Membership(SottoTest):
         self.assertAlmostEqual(mechanism["findings"][0]["auc"], 0.5, delta=0.25)
         self.fails(2, ["another recipe"], *attack, "--set", "train.lr=0.2")
         self.fails(2, ["--run"], *attack, "--mechanism", "none")
+        self.fails(2, ["--models", "earlier rounds"], *attack, "--models", "3")
 
     def test_the_same_on_any_number_of_threads(self):
         def findings(threads):

@@ -5,7 +5,7 @@ import pathlib
 import sys
 import time
 
-from sotto_program import SottoTest, sotto
+from sotto_program import EMBEDDED, SottoTest, sotto
 
 KEYS = ["epsilon_lower", "confidence", "trials", "verdict", "claim", "fpr", "fnr", "accuracy",
         "raw", "two_sided", "pooled", "seconds"]
@@ -76,6 +76,60 @@ class AuditMechanisms(SottoTest):
                    "--trials", "7")
         self.fails(2, ["(0.75, 1)"], "audit", "two-point", "--epsilon", "1", "--confidence", "1")
         self.fails(2, ["not both"], "audit", "two-point", "--epsilon", "1", "--program", "cat")
+
+    def test_what_would_be_ignored_is_refused(self):
+        plain = ["audit", "two-point", "--epsilon", "1"]
+        batch = ["audit", "--shuffled", *plain[1:]]
+        program = ["audit", "--program", "cat", "--claim", "1", "--inputs=-1,1"]
+        for words, option, form in [
+                ([*plain, "--clients", "9"], "--clients", "--shuffled"),
+                ([*plain, "--inputs", "1,2"], "--inputs", "--program"),
+                ([*plain, "--distinguisher", "cosine"], "--distinguisher", "--adversary"),
+                ([*plain, "--dimension", "9"], "--dimension", "vector"),
+                ([*plain, "--set", "a=b"], "--set", "a recipe"),
+                ([*batch, "--adversary", "dummy"], "--adversary", "--adversary"),
+                ([*batch, "--train-rounds", "5"], "--train-rounds", "--adversary"),
+                ([*batch, "--all-trials"], "--all-trials", "--program"),
+                ([*program, "--epsilon", "1"], "--epsilon", "--shuffled"),
+                ([*program, "--shuffled"], "--shuffled", "--shuffled"),
+                (["audit", EMBEDDED, "--claim", "1"], "--claim", "a mechanism alone"),
+                (["audit", EMBEDDED, "--epsilon", "1"], "--epsilon", "a mechanism alone")]:
+            with self.subTest(words=words):
+                self.fails(2, [option, form], *words)
+
+    def test_a_recipe_has_the_audited_claim_beside_the_exact_ones(self):
+        words = ["audit", EMBEDDED, "--set", "privacy.mechanism=two-point", "--set",
+                 "privacy.epsilon=1", "--set", "privacy.radius=0.1", "--trials", "40000"]
+        found = self.json(*words, "--out", self.folder / "out")
+        self.assertEqual(found["verdict"], "consistent")
+        audited = [claim for claim in found["claims"] if claim["scope"].startswith("audited")]
+        self.assertEqual(len(audited), 1)
+        self.assertEqual(audited[0]["epsilon"], found["epsilon_lower"])
+        self.assertGreater(found["epsilon_lower"], 0.9)
+        self.assertLess(found["epsilon_lower"], 1)
+        self.assertIn("audited, whole training", self.ok(*words))
+        self.ok("report", self.folder / "out", "--out", self.folder / "page.html")
+        page = (self.folder / "page.html").read_text()
+        self.assertIn("audited, whole training", page)
+        self.assertIn("at least 0.9", page)
+        shuffled = self.json(*words, "--set", "shuffle.mode=shuffler")
+        self.assertEqual(shuffled["verdict"], "not audited")
+        self.assertIn("--shuffled", self.ok(*words, "--set", "shuffle.mode=shuffler"))
+
+    def test_a_page_for_the_report(self):
+        for number, words in enumerate([
+                ["two-point", "--epsilon", "1", "--trials", "10000"],
+                ["ldp-sgd", "--epsilon", "2", "--adversary", "dummy", "--dimension", "50"],
+                ["--shuffled", "two-point", "--epsilon", "1", "--clients", "50", "--trials", "4000"]]):
+            self.ok("audit", *words, "--out", self.folder / str(number))
+        folders = [self.folder / name for name in "012"]
+        self.ok("report", *folders, "--out", self.folder / "page.html")
+        page = (self.folder / "page.html").read_text()
+        self.assertIn("cosine of report and first gradient", page)
+        self.assertIn("Claimed, exact and audited epsilon", page)
+        self.assertIn("shuffled batches of 50 clients", page)
+        self.assertEqual(len(self.json("report", *folders)["findings"]), 3)
+        self.fails(2, ["pages of their own"], "report", folders[0], self.folder)
 
 
 class AuditPrograms(SottoTest):

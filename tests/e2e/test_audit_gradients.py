@@ -6,17 +6,19 @@ import unittest
 from sotto_program import SottoTest, sotto
 
 ADVERSARIES = ["benign", "label-flip", "gradient-flip", "collusion", "dummy"]
-LINEAR = ["--data", "embedded", "--model", "linear", "--train-rounds", "100",
-          "--malicious-rounds", "30", "--trials", "300", "--measurements", "2"]
+LINEAR = ["--data", "embedded", "--model", "linear", "--train-rounds", "100", "--trials", "300",
+          "--measurements", "2"]
 
 
 class Adversaries(SottoTest):
     def test_each_one_measures_no_more_than_the_exact_epsilon(self):
         for adversary in ADVERSARIES:
-            found = self.json("audit", "ldp-sgd", "--epsilon", 4, "--adversary", adversary, *LINEAR)
+            more = ["--malicious-rounds", "30"] if adversary == "collusion" else []
+            found = self.json("audit", "ldp-sgd", "--epsilon", 4, "--adversary", adversary, *LINEAR,
+                              *more)
             self.assertEqual(found["adversary"], adversary)
             self.assertEqual(found["dimension"], 7850)
-            self.assertEqual(found["trials"], 600)
+            self.assertEqual((found["trials"], found["learning_trials"]), (720, 120))
             self.assertEqual(found["verdict"], "consistent")
             self.assertLessEqual(found["epsilon_lower"], found["exact_epsilon"])
             for key in ("confidence", "claim", "fpr", "fnr", "accuracy", "raw", "two_sided",
@@ -27,7 +29,7 @@ class Adversaries(SottoTest):
         found = self.json("audit", "ldp-sgd", "--epsilon", 4, "--adversary", "dummy",
                           "--dimension", 500)
         self.assertEqual(found["measurements"], 10)
-        self.assertEqual(found["trials"], 10000)
+        self.assertEqual((found["trials"], found["learning_trials"]), (12000, 2000))
         self.assertGreater(found["epsilon_lower"], 3.6)
         self.assertAlmostEqual(found["mean"]["pooled"], 3.6, delta=0.3)
 
@@ -56,6 +58,20 @@ class Adversaries(SottoTest):
         self.assertLess(found["trials"], 200000)
         self.assertGreater(found["epsilon_lower"], 2)
 
+    def test_a_gaussian_shows_its_tail(self):
+        found = self.json("audit", "gaussian", "--epsilon", 2, "--delta", 0.001, "--adversary",
+                          "dummy", "--dimension", 20, "--trials", 4000)
+        self.assertGreater(found["epsilon_lower"], found["other_distinguisher"]["epsilon_lower"])
+        self.assertLessEqual(found["epsilon_lower"], found["exact_epsilon"])
+        self.assertGreater(abs(found["threshold"]), 0.3)
+
+    def test_all_trials_are_made_where_they_are_asked_for(self):
+        done = sotto("audit", "ldp-sgd", "--epsilon", 4, "--claim", 2, "--adversary", "dummy",
+                     "--dimension", 50, "--trials", 50000, "--measurements", 1, "--all-trials",
+                     "--json")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertFalse(json.loads(done.stdout)["stopped_early"])
+
     def test_the_picture_and_the_text(self):
         plot = self.folder / "cosines.svg"
         text = self.ok("audit", "ldp-sgd", "--epsilon", 4, "--adversary", "dummy", "--trials", 500,
@@ -75,6 +91,13 @@ class Adversaries(SottoTest):
                    "--dimension", 5)
         self.fails(2, ["two-point", "vector"], "audit", "two-point", "--epsilon", 1, "--adversary",
                    "dummy")
+        dummy = [*base, "--adversary", "dummy"]
+        self.fails(2, ["(0.75, 1)"], *dummy, "--confidence", 0.5)
+        self.fails(2, ["100 to 10^12"], *dummy, "--trials", 0)
+        self.fails(2, ["at least 0"], *dummy, "--claim", "nan")
+        self.fails(2, ["--train-rounds", "--data"], *dummy, "--train-rounds", 5)
+        self.fails(2, ["--malicious-rounds", "collusion"], *dummy, "--malicious-rounds", 5)
+        self.fails(2, ["--range"], *dummy, "--range", "0,1")
 
 
 class Experiments(SottoTest):
