@@ -105,7 +105,7 @@ class ReportScores final : public ScoreSource {
     for (double& score : scores) {
       mechanism_.perturb(inputs_[input ? 1 : 0], bits).symbols().read(0, symbols);
       score = log_likelihood_ratio(mechanism_.log_prob(symbols, inputs_[1].values()),
-                        mechanism_.log_prob(symbols, inputs_[0].values()));
+                                   mechanism_.log_prob(symbols, inputs_[0].values()));
     }
   }
 

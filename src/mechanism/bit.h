@@ -106,7 +106,7 @@ class BitMechanism final : public Mechanism {
   SlicedSampler sampler_;
   std::string id_;
   Guarantee guarantee_;
-  WorstCase worst_;  // in words; the inputs may be long
+  WorstCase worst_;           // in words; the inputs may be long
   double log_[2][2][2] = {};  // ln P(output | input), by parity, input and output
   double log_label_[2] = {};  // of another class and of the true one
 };
