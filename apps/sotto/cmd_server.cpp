@@ -68,7 +68,7 @@ Result<std::shared_ptr<rpc::Coordinator>> make_coordinator(const Arguments& argu
   settings.round_seconds = arguments.round_seconds;
   SOTTO_TRY(rpc::SealKey key, rpc::SealKey::read_or_make(out / kSealKey));
   SOTTO_TRY(rpc::Roster roster, rpc::Roster::open(out / kRoster, settings.invitation.clients));
-  return std::make_shared<rpc::Coordinator>(std::move(settings), std::move(key), std::move(roster));
+  return std::make_shared<rpc::Coordinator>(std::move(settings), key, std::move(roster));
 }
 
 Result<int> serve(const Arguments& arguments) {

@@ -115,7 +115,7 @@ Result<void> Client::do_task(const Assignment& assignment) {
     return patiently([&] { return link_.decline(task); });
   }
   if (!report) return tl::unexpected(report.error());
-  const auto sent = patiently([&] { return link_.submit(task, joined_.invitation, *report); });
+  auto sent = patiently([&] { return link_.submit(task, joined_.invitation, *report); });
   if (sent) {
     ++summary_.reports;
     return participant_->delivered();

@@ -16,8 +16,8 @@ double to_seconds(Collection::Clock::duration time) {
 
 }  // namespace
 
-Coordinator::Coordinator(Settings settings, SealKey key, Roster roster)
-    : settings_(std::move(settings)), key_(std::move(key)), roster_(std::move(roster)) {
+Coordinator::Coordinator(Settings settings, const SealKey& key, Roster roster)
+    : settings_(std::move(settings)), key_(key), roster_(std::move(roster)) {
   settings_.invitation.seal_key = key_.public_key();
 }
 

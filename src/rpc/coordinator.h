@@ -37,7 +37,7 @@ class Coordinator final : public Transport {
     std::uint32_t minimum = 1;  // reports of a batch
     double round_seconds = 120.0;
   };
-  Coordinator(Settings settings, SealKey key, Roster roster);
+  Coordinator(Settings settings, const SealKey& key, Roster roster);
 
   unsigned lanes() const noexcept override { return 1; }
   Result<Delivery> collect(const RoundPlan& plan, std::span<const float> model,
