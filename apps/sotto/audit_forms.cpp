@@ -55,7 +55,9 @@ Result<void> check_form(const CLI::App& command, AuditForm form) {
       if ((forms & bit(each)) != 0) words += (words.empty() ? "" : ", ") + std::string(text);
     }
     const std::string name = option->get_name();
+    const bool claim = form == AuditForm::kProgram && name == "--epsilon";
     return fail(ErrorKind::kUsage, "audit: " + name + " does not go with " + here +
+                                       (claim ? "; what a program promises is --claim" : "") +
                                        (words == name ? "" : "; it goes with: " + words));
   }
   return {};
