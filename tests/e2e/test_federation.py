@@ -99,7 +99,7 @@ class FederationTest(SottoTest):
             self.assertEqual(account["rounds"], 6, "each round is charged once")
 
     def test_a_client_that_vanishes_does_not_stop_a_round(self):
-        federation = Federation(self, self.recipe, round_seconds=4)
+        federation = Federation(self, self.recipe, round_seconds=20)
         federation.start_all(3)
         federation.wait_for(lambda: federation.rounds_done() >= 1, "round 1")
         federation.kill("client-2")
