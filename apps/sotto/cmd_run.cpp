@@ -95,11 +95,7 @@ Result<int> run_command(const Arguments& arguments) {
   SOTTO_TRY(const RunResult result, run_shown(std::move(run)));
 
   if (arguments.json) {
-    nlohmann::json json = *result.record;
-    json["out"] = out.string();
-    json["rounds"] = nlohmann::json::array();
-    for (const RoundMetrics& metrics : result.rounds) json["rounds"].push_back(metrics.to_json());
-    fmt::print("{}\n", json.dump(2));
+    print_json(result, out);
   } else {
     print_summary(result, out);
   }

@@ -111,11 +111,7 @@ Result<int> serve(const Arguments& arguments) {
   progress.clear();
   coordinator->finish(arguments.linger_seconds);
   if (arguments.json) {
-    nlohmann::json json = *result.record;
-    json["out"] = out.string();
-    json["rounds"] = nlohmann::json::array();
-    for (const RoundMetrics& metrics : result.rounds) json["rounds"].push_back(metrics.to_json());
-    fmt::print("{}\n", json.dump(2));
+    print_json(result, out);
   } else {
     fmt::print("\n{}\n{}\nmodel in {}\n", claims_table(result.claims), promise(result.claims),
                (out / "model.pt").string());

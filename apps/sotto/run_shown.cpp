@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "sotto/native.h"
 #include "terminal.h"
 
@@ -99,6 +101,14 @@ Result<RunResult> run_shown(ShownRun run) {
     fmt::print(stderr, "sotto: {}\n", note);
   };
   return run_recipe(run.recipe, run.options, make_engine);
+}
+
+void print_json(const RunResult& result, const std::filesystem::path& out) {
+  nlohmann::json json = *result.record;
+  json["out"] = out.string();
+  json["rounds"] = nlohmann::json::array();
+  for (const RoundMetrics& metrics : result.rounds) json["rounds"].push_back(metrics.to_json());
+  fmt::print("{}\n", json.dump(2));
 }
 
 }  // namespace sotto::cli

@@ -27,4 +27,7 @@ Result<std::shared_ptr<const TrainerFactory>> make_engine(const TrainerRequest& 
 /// "97.31 %", or "-" when it was not evaluated.
 std::string percent(const std::optional<double>& accuracy);
 
+/// The record of a run with its rounds, as --json prints it.
+void print_json(const RunResult& result, const std::filesystem::path& out);
+
 }  // namespace sotto::cli

@@ -41,11 +41,7 @@ Result<SealKey> SealKey::read_or_make(const std::filesystem::path& file) {
   SOTTO_CHECK(ready());
   if (!std::filesystem::exists(file)) {
     SOTTO_TRY(const SealKey key, generate());
-    SOTTO_CHECK(write_file_atomically(file, key.secret_));
-    std::error_code code;
-    std::filesystem::permissions(
-        file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, code);
-    if (code) return fail(ErrorKind::kIo, file.string() + ": " + code.message());
+    SOTTO_CHECK(write_file_atomically(file, key.secret_, Readers::kOwner));
     return key;
   }
   SOTTO_TRY(const std::vector<std::byte> bytes, read_file(file, 1024));

@@ -109,9 +109,11 @@ class FederationTest(SottoTest):
         self.assertEqual(reports[-1], 2, federation.story())
 
     def test_a_batch_that_is_too_small_is_not_passed_on(self):
-        federation = Federation(self, self.recipe, ["federation.rounds=1"], round_seconds=3,
+        federation = Federation(self, self.recipe, ["federation.rounds=1"], round_seconds=15,
                                 min_batch=3)
         federation.start_server()
+        # A client that finds nobody waits longer each time, and could miss the only round.
+        federation.wait_for(lambda: "server on" in federation.text("server"), "the server's start")
         federation.start_shuffler()
         federation.start_client(0)
         federation.start_client(1)
