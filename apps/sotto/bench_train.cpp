@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "federation/local_transport.h"
 #include "federation/round.h"
+#include "sotto/native.h"
 #include "sotto/network.h"
 #include "train/plain_loop.h"
 
@@ -71,7 +72,8 @@ Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, 
   SOTTO_TRY(request.network, find_network(bench.model, input, classes));
   request.input = input;
   request.classes = classes;
-  SOTTO_TRY(const auto factory, make_torch_factory(request));
+  request.engine = bench.engine;
+  SOTTO_TRY(const auto factory, choose_engine(request, make_torch_factory));
   Preprocess preprocess;
   preprocess.mean = {0.5F};
   preprocess.deviation = {0.5F};
@@ -106,10 +108,18 @@ Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, 
   SOTTO_TRY(const auto one, LocalTransport::make(local, factory, 1));
   SOTTO_TRY(const auto many, LocalTransport::make(local, factory, threads));
 
+  // Gradients of single samples, clipped; noise would cost the same whatever computes them.
+  TrainOptions clipped = options;
+  clipped.clip = 1.0;
+  const bool clips = check_private(factory->layout()).has_value();
+  const LocalClients careful{&data, &partition, preprocess, clipped, 0, false, false};
+  SOTTO_TRY(const auto one_private, LocalTransport::make(careful, factory, 1));
+
   std::vector<double> plain_seconds;
   std::vector<double> one_seconds;
   std::vector<double> many_seconds;
   std::vector<double> overheads;
+  std::vector<double> private_costs;
   // Caches and kernels warm up on two batches.
   SOTTO_CHECK(plain->run(std::span(order).first(
       std::min<std::size_t>(order.size(), std::size_t{2} * bench.batch_size))));
@@ -120,6 +130,10 @@ Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, 
     plain_seconds.push_back(plain_time);
     one_seconds.push_back(one_time.seconds);
     many_seconds.push_back(many_time.seconds);
+    if (clips) {
+      SOTTO_TRY(const RoundTime private_time, time_round(*one_private, plan, model));
+      private_costs.push_back(private_time.seconds / one_time.seconds);
+    }
     overheads.push_back(many_time.overhead);
   }
   const auto samples = static_cast<double>(order.size());
@@ -131,6 +145,9 @@ Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, 
   result.one_thread_samples_per_second = samples / median(one_seconds);
   result.samples_per_second = samples / median(many_seconds);
   result.engine_overhead = median(overheads);
+  result.engine = factory->version();
+  result.floor_samples_per_second = measured_flops() / training_flops(request.network);
+  if (clips) result.private_cost = median(private_costs);
   return result;
 }
 

@@ -16,6 +16,7 @@ struct TrainBench {
   /// pass over them several times.
   std::size_t samples = 600;
   std::size_t clients = 10;  // in a round
+  std::string engine = "auto";
 };
 
 struct TrainBenchResult {
@@ -26,6 +27,10 @@ struct TrainBenchResult {
   double one_thread_samples_per_second = 0.0;  // federated round, one thread
   double samples_per_second = 0.0;             // federated round, `threads` threads
   double engine_overhead = 0.0;                // share of CPU time outside local training
+  std::string engine;                          // that trained
+  double floor_samples_per_second = 0.0;       // if there were nothing but arithmetic, one thread
+  double private_cost =
+      0.0;  // a round with each sample's gradient clipped, to one without; 0: none
   double one_thread_ratio() const {
     return one_thread_samples_per_second / plain_samples_per_second;
   }

@@ -145,6 +145,7 @@ struct TrainArguments {
   unsigned threads = 2;
   std::size_t samples = 0;
   unsigned turns = 3;
+  std::string engine = "auto";
   bool json = false;
 };
 
@@ -158,9 +159,11 @@ Result<int> bench_train_command(const TrainArguments& arguments) {
   for (TrainBench& bench : benches) {
     if (arguments.batch > 0) bench.batch_size = arguments.batch;
     if (arguments.samples > 0) bench.samples = arguments.samples;
+    bench.engine = arguments.engine;
   }
   Table table({"model", "parameters", "batch", "samples", "plain loop", "1 thread", "ratio",
-               fmt::format("{} threads", arguments.threads), "ratio", "engine"});
+               fmt::format("{} threads", arguments.threads), "ratio", "engine", "floor", "of floor",
+               "clipped"});
   nlohmann::json results = nlohmann::json::array();
   Progress progress("bench", benches.size());
   for (std::size_t i = 0; i < benches.size(); ++i) {
@@ -173,7 +176,11 @@ Result<int> bench_train_command(const TrainArguments& arguments) {
                rate(result.plain_samples_per_second), rate(result.one_thread_samples_per_second),
                fmt::format("{:.2f}", result.one_thread_ratio()), rate(result.samples_per_second),
                fmt::format("{:.2f}", result.ratio()),
-               fmt::format("{:.2f} %", 100.0 * result.engine_overhead)});
+               fmt::format("{:.2f} %", 100.0 * result.engine_overhead),
+               rate(result.floor_samples_per_second),
+               fmt::format("{:.2f}",
+                           result.one_thread_samples_per_second / result.floor_samples_per_second),
+               result.private_cost > 0.0 ? fmt::format("{:.2f}", result.private_cost) : "-"});
     results.push_back({{"model", result.what.model},
                        {"parameters", result.parameters},
                        {"batch_size", result.what.batch_size},
@@ -184,7 +191,10 @@ Result<int> bench_train_command(const TrainArguments& arguments) {
                        {"one_thread_ratio", result.one_thread_ratio()},
                        {"samples_per_second", result.samples_per_second},
                        {"ratio", result.ratio()},
-                       {"engine_overhead", result.engine_overhead}});
+                       {"engine_overhead", result.engine_overhead},
+                       {"engine", result.engine},
+                       {"floor_samples_per_second", result.floor_samples_per_second},
+                       {"private_cost", result.private_cost}});
   }
   progress.clear();
   if (arguments.json) {
@@ -193,7 +203,10 @@ Result<int> bench_train_command(const TrainArguments& arguments) {
     fmt::print(
         "Samples a second. Plain loop: LibTorch's nn::Sequential and optim::SGD on one thread,\n"
         "data normalised beforehand. Ratio: federated round to plain loop, measured in turns.\n"
-        "Engine: share of a round's CPU time outside local training (one local epoch).\n\n{}",
+        "Engine: share of a round's CPU time outside local training (one local epoch). Floor: the\n"
+        "network's multiplications and additions at this core's speed. Clipped: what a round "
+        "costs\n"
+        "with each sample's gradient clipped, to one without (1 thread).\n\n{}",
         table.text());
   }
   return 0;
@@ -214,6 +227,9 @@ void add_bench_train(CLI::App& bench, Action& action) {
   train->add_option("--samples", arguments->samples, "samples of a client; default as published")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
+  train->add_option("--engine", arguments->engine, "auto, native or torch")
+      ->check(CLI::IsMember({"auto", "native", "torch"}))
+      ->capture_default_str();
   train->add_option("--turns", arguments->turns, "measurements, of which the median counts")
       ->capture_default_str()
       ->type_name("N")

@@ -44,11 +44,8 @@ Result<void> prepare_ledger(ShownRun& run) {
 
 }  // namespace
 
-/// The native engine where it can do the work; LibTorch writes the model then too.
 Result<std::shared_ptr<const TrainerFactory>> make_engine(const TrainerRequest& request) {
-  SOTTO_TRY(std::shared_ptr<const TrainerFactory> torch, make_torch_factory(request));
-  if (!trains_natively(request)) return torch;
-  return make_native_factory(request, std::move(torch));
+  return choose_engine(request, make_torch_factory);
 }
 
 bool keeps_ledgers() {

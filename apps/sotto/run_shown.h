@@ -21,7 +21,7 @@ bool keeps_ledgers();
 /// Runs on LibTorch, with a ledger where the recipe keeps one, and shows progress on stderr.
 Result<RunResult> run_shown(ShownRun run);
 
-/// LibTorch, or the native engine where it can do the work faster.
+/// The engine that the recipe names, or for "auto" the native one where it applies.
 Result<std::shared_ptr<const TrainerFactory>> make_engine(const TrainerRequest& request);
 
 /// "97.31 %", or "-" when it was not evaluated.

@@ -1,25 +1,43 @@
-// Softmax regression without a tensor library, for clients by the million.
+// Training without a tensor library: networks that are lists of layers, on the CPU.
 //
-// A client of one sample costs one pass over the weights for its scores and one for its gradient,
-// a few microseconds; a tensor library's call alone costs a thousand. Sums run in a fixed number of
-// lanes, so a result depends neither on threads nor on what the compiler makes of them.
+// Buffers are made once, results of products stay in registers, and activations keep one order of
+// memory from layer to layer, so that small networks train several times as fast as on a tensor
+// library. What is drawn (order of samples, augmentation, dropout, noise) and the starting weights
+// are those of the LibTorch engine; results differ from its in rounding alone. A trainer is one
+// thread's, so that results never depend on the number of threads.
+//
+// Clients that send gradients of a single linear layer, by the million, have a path of their own: a
+// client of one sample costs two passes over the weights, a few microseconds.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "sotto/trainer.h"
 
 namespace sotto {
 
-/// Whether the native engine can train this network: a single layer, fully connected.
+/// Whether a network is a single layer, fully connected.
 bool is_linear(const Network& network);
 
-/// Whether it is the better engine for a request: gradients of a linear network on the cpu, for
-/// which a call of a tensor library costs hundreds of times as much as the arithmetic.
+/// Whether the native engine can do what is requested: a network of known layers, on the cpu.
 bool trains_natively(const TrainerRequest& request);
 
-/// `saver` writes models; without one save() is an error. Any network but a linear one is one too.
+/// `saver` writes models; without one save() is an error, as is a request that is not
+/// trains_natively().
 Result<std::shared_ptr<const TrainerFactory>> make_native_factory(
     const TrainerRequest& request, std::shared_ptr<const TrainerFactory> saver = nullptr);
+
+/// The engine that request.engine names. `torch` makes the one on LibTorch, which also writes the
+/// models of the native one; empty where there is none.
+using EngineMaker =
+    std::function<Result<std::shared_ptr<const TrainerFactory>>(const TrainerRequest&)>;
+Result<std::shared_ptr<const TrainerFactory>> choose_engine(const TrainerRequest& request,
+                                                            const EngineMaker& torch);
+
+/// Additions and multiplications that one sample needs in a step of training.
+double training_flops(const Network& network);
+/// How many a second this core does in the engine's kernel with everything in the nearest cache.
+double measured_flops();
 
 }  // namespace sotto

@@ -85,6 +85,7 @@ struct Recipe {
     double clip = 0.0;   // DP-SGD: l2 norm of a sample's gradient; 0: plain training
     double noise = 0.0;  // deviation of the noise on a lot's sum, in clips
     std::string device = "cpu";
+    std::string engine = "auto";  // "native", "torch"; auto: native where it applies
   } train;
 
   struct Federation {

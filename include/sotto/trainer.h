@@ -125,8 +125,9 @@ struct TrainerRequest {
   std::filesystem::path file;
   SampleShape input;  // of the samples, after preprocessing
   std::int64_t classes = 0;
-  std::string device = "cpu";  // "cpu", "cuda", "cuda:1"
-  bool gradients = false;      // clients send gradients: no optimizer will run
+  std::string device = "cpu";   // "cpu", "cuda", "cuda:1"
+  std::string engine = "auto";  // "native", "torch"; auto: native where it applies
+  bool gradients = false;       // clients send gradients: no optimizer will run
 };
 
 class TrainerFactory {

@@ -27,17 +27,9 @@ struct Watched {
 MakeFactory engine(std::shared_ptr<const TrainerFactory>& made) {
   return [&made](const TrainerRequest& request) -> Result<std::shared_ptr<const TrainerFactory>> {
 #ifdef SOTTO_WITH_TRAIN
-    SOTTO_TRY(made, make_torch_factory(request));
-    if (trains_natively(request)) {
-      SOTTO_TRY(made, make_native_factory(request, made));
-    }
+    SOTTO_TRY(made, choose_engine(request, make_torch_factory));
 #else
-    if (!trains_natively(request)) {
-      return fail(ErrorKind::kUsage,
-                  "this package was built without LibTorch and trains linear networks that send "
-                  "gradients only (bound.payload = \"gradient\", model.name = \"linear\")");
-    }
-    SOTTO_TRY(made, make_native_factory(request));
+    SOTTO_TRY(made, choose_engine(request, nullptr));
 #endif
     return made;
   };

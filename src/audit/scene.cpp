@@ -40,14 +40,16 @@ Result<Scene> make_scene(const SceneRequest& request, const FactoryMaker& make_f
   trainer.classes = scene.data->classes;
   trainer.device = request.device;
   SOTTO_TRY(trainer.network, find_network(request.model, trainer.input, trainer.classes));
-  if (is_linear(trainer.network)) {
+  trainer.gradients = true;  // one example's at a time
+  if (trains_natively(trainer)) {
     SOTTO_TRY(scene.factory, make_native_factory(trainer));
   } else if (make_factory) {
     SOTTO_TRY(scene.factory, make_factory(trainer));
   } else {
     return fail(ErrorKind::kUsage, "the model '" + request.model +
                                        "' needs a program that was built with LibTorch "
-                                       "(SOTTO_TRAIN=ON); here only 'linear' can be trained");
+                                       "(SOTTO_TRAIN=ON) on the device '" +
+                                       request.device + "'");
   }
   scene.training.learning_rate = request.learning_rate;
   scene.training.batch_size = 100;

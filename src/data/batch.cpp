@@ -241,8 +241,8 @@ void fill(const std::vector<T>& values, const SampleShape& shape,
   const bool resize = to.height != shape.height || to.width != shape.width;
   const std::size_t in_plane = std::size_t{shape.height} * shape.width;
   const std::size_t out_plane = std::size_t{to.height} * to.width;
-  std::vector<Normaliser> normalisers;
-  normalisers.reserve(to.channels);
+  thread_local std::vector<Normaliser> normalisers;  // its memory lasts: steps allocate nothing
+  normalisers.clear();
   for (std::size_t c = 0; c < to.channels; ++c) {
     normalisers.emplace_back(preprocess, c, sizeof(T) == 1);
   }

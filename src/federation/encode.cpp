@@ -131,6 +131,7 @@ Result<void> Stage::prepare(unsigned threads, const MakeFactory& make_factory) {
   request.input = input;
   request.classes = plan_.network.classes;
   request.device = recipe_.train.device;
+  request.engine = recipe_.train.engine;
   SOTTO_TRY(const auto factory, make_factory(request));
   start_ = factory->initial_weights(seed());
   const std::size_t useful = std::min<std::size_t>(std::max(1U, threads), clients);

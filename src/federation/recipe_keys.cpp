@@ -108,6 +108,8 @@ std::vector<KeyBinding> make_bindings() {
 
       text("train.optimizer", AT(train.optimizer), kDecidesModel, "local optimizer",
            {"sgd", "adam", "rmsprop"}),
+      text("train.engine", AT(train.engine), kDecidesModel,
+           "what trains: `native` where it applies, else `torch`", {"auto", "native", "torch"}),
       real("train.lr", AT(train.lr), Low::kOpen, 0.0, 1000.0, kDecidesModel, "learning rate"),
       real("train.momentum", AT(train.momentum), Low::kClosed, 0.0, 0.999, kDecidesModel,
            "momentum of sgd"),

@@ -135,6 +135,7 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   trainer.classes = samples.classes;
   trainer.file = recipe.model.file;
   trainer.device = recipe.train.device;
+  trainer.engine = recipe.train.engine;
   trainer.gradients = recipe.bound.payload == "gradient";
   if (recipe.model.file.empty()) {
     SOTTO_TRY(trainer.network, find_network(recipe.model.name, trainer.input, trainer.classes));

@@ -1,8 +1,11 @@
+// Softmax regression for clients of a few samples: one pass over the weights for a sample's scores
+// and one for its gradient. Sums run in a fixed number of lanes, so a result depends neither on
+// threads nor on what the compiler makes of them.
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
+#include "native/trainers.h"
 #include "sotto/native.h"
 
 namespace sotto {
@@ -159,36 +162,6 @@ class LinearTrainer final : public Trainer {
   std::vector<float> step_, velocity_;  // of training
 };
 
-class NativeFactory final : public TrainerFactory {
- public:
-  NativeFactory(Network network, std::shared_ptr<const TrainerFactory> saver)
-      : network_(std::move(network)), layout_(network_.layout()), saver_(std::move(saver)) {}
-
-  Result<std::unique_ptr<Trainer>> make() const override {
-    return std::make_unique<LinearTrainer>(layout_, network_.input.size(),
-                                           static_cast<std::size_t>(network_.classes));
-  }
-  const Layout& layout() const noexcept override { return layout_; }
-  std::vector<float> initial_weights(std::uint64_t seed) const override {
-    BitSource bits = BitSource::from_seed(seed, "initialise");
-    return network_.initialise(bits);
-  }
-  unsigned parallelism() const noexcept override { return std::numeric_limits<unsigned>::max(); }
-  Result<void> save(std::span<const float> weights,
-                    const std::filesystem::path& path) const override {
-    if (saver_) return saver_->save(weights, path);
-    return fail(ErrorKind::kUsage,
-                path.string() + ": this program was built without LibTorch, which writes models");
-  }
-  std::string device() const override { return "cpu"; }
-  std::string version() const override { return "native, CPU"; }
-
- private:
-  Network network_;
-  Layout layout_;
-  std::shared_ptr<const TrainerFactory> saver_;
-};
-
 }  // namespace
 
 bool is_linear(const Network& network) {
@@ -197,20 +170,9 @@ bool is_linear(const Network& network) {
          std::ranges::find_if(network.layers, weighs)->kind == LayerKind::kLinear;
 }
 
-bool trains_natively(const TrainerRequest& request) {
-  return request.gradients && request.file.empty() && request.device == "cpu" &&
-         is_linear(request.network);
-}
-
-Result<std::shared_ptr<const TrainerFactory>> make_native_factory(
-    const TrainerRequest& request, std::shared_ptr<const TrainerFactory> saver) {
-  if (!request.file.empty() || !is_linear(request.network) || request.device != "cpu") {
-    return fail(ErrorKind::kUsage,
-                "the native engine trains the network 'linear', on the cpu; this is " +
-                    (request.file.empty() ? request.network.describe() : request.file.string()) +
-                    " on " + request.device);
-  }
-  return std::make_shared<const NativeFactory>(request.network, std::move(saver));
+std::unique_ptr<Trainer> native::make_linear_trainer(const Network& network) {
+  return std::make_unique<LinearTrainer>(network.layout(), network.input.size(),
+                                         static_cast<std::size_t>(network.classes));
 }
 
 }  // namespace sotto

@@ -48,14 +48,16 @@ Result<void> check_private(const Layout& layout) {
   return {};
 }
 
-PrivateStep::PrivateStep(std::size_t parameters, const TrainOptions& options)
+PrivateStep::PrivateStep(std::size_t size, const TrainOptions& options,
+                         std::span<const std::uint32_t> places)
     : clip_(options.clip),
       deviation_(options.clip * options.noise),
       rounds_(options.rounds_noise),
-      padded_(padded(parameters), 0.0F),
-      sums_(parameters, 0),
-      words_(2 * noise_pairs(parameters)),
-      noise_(2 * noise_pairs(parameters)) {}
+      places_(places),
+      padded_(padded(size), 0.0F),
+      sums_(size, 0),
+      words_(2 * noise_pairs(places.empty() ? size : places.size())),
+      noise_(words_.size()) {}
 
 void PrivateStep::add(std::span<const float> gradient) {
   std::ranges::copy(gradient, padded_.begin());
@@ -74,11 +76,13 @@ void PrivateStep::finish(BitSource& bits, double divisor, std::span<float> out) 
     normals(words_.data(), words_.size() / 2, noise_.data());
   }
   const double lattice = deviation_ / kNoiseLattice;
-  for (std::size_t i = 0; i < sums_.size(); ++i) {
-    double value = static_cast<double>(sums_[i]) * (clip_ / kUnits) + deviation_ * noise_[i];
+  const std::size_t parameters = places_.empty() ? sums_.size() : places_.size();
+  for (std::size_t i = 0; i < parameters; ++i) {
+    const std::size_t at = places_.empty() ? i : places_[i];
+    double value = static_cast<double>(sums_[at]) * (clip_ / kUnits) + deviation_ * noise_[i];
     if (rounds_ && lattice > 0.0) value = std::nearbyint(value / lattice) * lattice;
-    out[i] = static_cast<float>(value / divisor);
-    sums_[i] = 0;
+    out[at] = static_cast<float>(value / divisor);
+    sums_[at] = 0;
   }
 }
 

@@ -23,17 +23,21 @@ namespace sotto {
 
 class PrivateStep {
  public:
-  PrivateStep(std::size_t parameters, const TrainOptions& options);
+  /// For gradients of `size` elements. `places`: where the parameters lie among them, in the order
+  /// that they draw noise; the rest is filling, always 0. Empty: all of them, as they come.
+  PrivateStep(std::size_t size, const TrainOptions& options,
+              std::span<const std::uint32_t> places = {});
 
   /// Adds a sample's gradient, clipped. One with a value that is not finite adds nothing.
   void add(std::span<const float> gradient);
-  /// Writes (sum + noise) / `divisor` and begins the next lot.
+  /// Writes (sum + noise) / `divisor`, nothing into filling, and begins the next lot.
   void finish(BitSource& bits, double divisor, std::span<float> out);
 
  private:
   double clip_;
   double deviation_;  // of the noise
   bool rounds_;
+  std::span<const std::uint32_t> places_;
   std::vector<float> padded_;  // a copy of the gradient with zeros behind it
   std::vector<std::int64_t> sums_;
   std::vector<std::uint64_t> words_;

@@ -16,6 +16,7 @@ TrainerRequest request_of(const std::string& network, SampleShape shape) {
   request.network = *find_network(network, shape, 10);
   request.input = shape;
   request.classes = 10;
+  request.gradients = true;
   return request;
 }
 

@@ -1,0 +1,81 @@
+// Which of the native engine's trainers serves a request.
+#include <limits>
+
+#include "native/shapes.h"
+#include "native/trainers.h"
+#include "sotto/native.h"
+
+namespace sotto {
+namespace {
+
+class NativeFactory final : public TrainerFactory {
+ public:
+  NativeFactory(Network network, bool one_layer, std::shared_ptr<const TrainerFactory> saver)
+      : network_(std::move(network)),
+        layout_(network_.layout()),
+        one_layer_(one_layer),
+        saver_(std::move(saver)) {}
+
+  Result<std::unique_ptr<Trainer>> make() const override {
+    return one_layer_ ? native::make_linear_trainer(network_)
+                      : native::make_sequential_trainer(network_);
+  }
+  const Layout& layout() const noexcept override { return layout_; }
+  std::vector<float> initial_weights(std::uint64_t seed) const override {
+    BitSource bits = BitSource::from_seed(seed, "initialise");
+    return network_.initialise(bits);
+  }
+  unsigned parallelism() const noexcept override { return std::numeric_limits<unsigned>::max(); }
+  Result<void> save(std::span<const float> weights,
+                    const std::filesystem::path& path) const override {
+    if (saver_) return saver_->save(weights, path);
+    return fail(ErrorKind::kUsage,
+                path.string() + ": this program was built without LibTorch, which writes models");
+  }
+  bool trains_privately() const noexcept override { return !one_layer_; }
+  std::string device() const override { return "cpu"; }
+  std::string version() const override { return "native, CPU"; }
+
+ private:
+  Network network_;
+  Layout layout_;
+  bool one_layer_;
+  std::shared_ptr<const TrainerFactory> saver_;
+};
+
+}  // namespace
+
+bool trains_natively(const TrainerRequest& request) {
+  return request.file.empty() && request.device == "cpu" && native::can_chain(request.network);
+}
+
+Result<std::shared_ptr<const TrainerFactory>> make_native_factory(
+    const TrainerRequest& request, std::shared_ptr<const TrainerFactory> saver) {
+  if (!trains_natively(request)) {
+    return fail(ErrorKind::kUsage,
+                "train.engine = \"native\" trains Sotto's own networks, on the cpu; this is " +
+                    (request.file.empty() ? request.network.describe() : request.file.string()) +
+                    " on " + request.device);
+  }
+  const bool one_layer = request.gradients && is_linear(request.network);
+  return std::make_shared<const NativeFactory>(request.network, one_layer, std::move(saver));
+}
+
+Result<std::shared_ptr<const TrainerFactory>> choose_engine(const TrainerRequest& request,
+                                                            const EngineMaker& torch) {
+  const bool wants_native =
+      request.engine == "native" || (request.engine == "auto" && trains_natively(request));
+  if (!wants_native && !torch) {
+    return fail(ErrorKind::kUsage,
+                "this program was built without LibTorch (SOTTO_TRAIN=ON) and trains Sotto's own "
+                "networks on the cpu only (train.engine = \"native\")");
+  }
+  std::shared_ptr<const TrainerFactory> made;
+  if (torch) {
+    SOTTO_TRY(made, torch(request));
+  }
+  if (!wants_native) return made;
+  return make_native_factory(request, std::move(made));
+}
+
+}  // namespace sotto

@@ -1,0 +1,296 @@
+// The way forward, and weights in and out. See net.h.
+#include "native/net.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sotto::native {
+namespace {
+
+constexpr float kNormMomentum = 0.1F;
+constexpr double kNormEpsilon = 1e-5;
+
+}  // namespace
+
+Net::Net(const Network& network)
+    : chain_(make_chain(network)),
+      layout_(network.layout()),
+      weights_(chain_.parameters),
+      gradients_(chain_.parameters),
+      statistics_(chain_.statistics) {}
+
+void Net::load(std::span<const float> weights) {
+  const float* from = weights.data();
+  const std::uint32_t* parameter = chain_.parameter_places.data();
+  const std::uint32_t* statistic = chain_.statistic_places.data();
+  for (const TensorSpec& tensor : layout_.tensors()) {
+    const bool is_parameter = tensor.role == TensorRole::kParameter;
+    for (std::size_t i = 0; i < tensor.size; ++i, ++from) {
+      (is_parameter ? weights_[*parameter++] : statistics_[*statistic++]) = *from;
+    }
+  }
+}
+
+void Net::store(std::span<float> weights) const {
+  float* to = weights.data();
+  const std::uint32_t* parameter = chain_.parameter_places.data();
+  const std::uint32_t* statistic = chain_.statistic_places.data();
+  for (const TensorSpec& tensor : layout_.tensors()) {
+    const bool is_parameter = tensor.role == TensorRole::kParameter;
+    for (std::size_t i = 0; i < tensor.size; ++i) {
+      *to++ = is_parameter ? weights_[*parameter++] : statistics_[*statistic++];
+    }
+  }
+}
+
+void Net::store_gradients(std::span<float> out, float factor) const {
+  float* to = out.data();
+  const std::uint32_t* parameter = chain_.parameter_places.data();
+  for (const TensorSpec& tensor : layout_.tensors()) {
+    const bool is_parameter = tensor.role == TensorRole::kParameter;
+    for (std::size_t i = 0; i < tensor.size; ++i) {
+      *to++ = is_parameter ? gradients_[*parameter++] * factor : 0.0F;
+    }
+  }
+}
+
+void Net::reserve(std::size_t batch, bool with_gradients) {
+  if (batch > room_) {
+    for (Flow& flow : chain_.flows) flow.values = Floats(batch * flow.shape.image());
+    for (std::size_t i = 0; i < chain_.operations.size(); ++i) {
+      if (chain_.operations[i].layer.kind == LayerKind::kDropout) {
+        chain_.operations[i].kept = Floats(batch * chain_.flows[i].shape.framed(0).image());
+      }
+    }
+    room_ = batch;
+  }
+  if (with_gradients && batch > gradient_room_) {
+    std::size_t signals = 0;
+    std::size_t inputs = 0;
+    for (std::size_t i = 1; i < chain_.flows.size(); ++i) {
+      Flow& flow = chain_.flows[i];
+      flow.gradients = Floats(batch * flow.gradient_shape.image());
+      if (chain_.operations[i - 1].layer.kind != LayerKind::kLinear) continue;
+      signals = std::max(signals, flow.shape.stride);
+      inputs = std::max(inputs, chain_.flows[i - 1].shape.stride);
+    }
+    turned_signals_ = Floats(signals * grouped(batch));
+    turned_inputs_ = Floats(inputs * grouped(batch));
+    gradient_room_ = batch;
+  }
+}
+
+void Net::put(std::size_t at, const float* sample) {
+  const Flow& flow = chain_.flows.front();
+  const Shape& shape = flow.shape;
+  for (std::size_t c = 0; c < shape.channels; ++c) {
+    for (std::size_t h = 0; h < shape.height; ++h) {
+      float* const to =
+          flow.values.data() + at * shape.image() + shape.origin() + h * shape.line() + c;
+      for (std::size_t w = 0; w < shape.width; ++w) to[w * shape.stride] = *sample++;
+    }
+  }
+}
+
+void Net::draw(std::size_t i, std::size_t at, BitSource& bits) {
+  const Operation& operation = chain_.operations[i];
+  const Shape shape = chain_.flows[i].shape.framed(0);
+  const auto kept = static_cast<float>(1.0 / (1.0 - operation.layer.rate));
+  float* const factors = operation.kept.data() + at * shape.image();
+  for (const std::uint32_t place : operation.drawn) {
+    factors[place] = bits.unit() < operation.layer.rate ? 0.0F : kept;
+  }
+}
+
+void Net::draw_dropout(std::size_t at, BitSource& bits) {
+  for (std::size_t i = 0; i < chain_.operations.size(); ++i) {
+    if (chain_.operations[i].layer.kind == LayerKind::kDropout) draw(i, at, bits);
+  }
+}
+
+void Net::forward(std::size_t batch, Pass pass, BitSource* bits) {
+  for (std::size_t i = 0; i < chain_.operations.size(); ++i) run(i, batch, pass, bits);
+}
+
+void Net::run(std::size_t i, std::size_t batch, Pass pass, BitSource* bits) {
+  Operation& operation = chain_.operations[i];
+  const Flow& in = chain_.flows[i];
+  const Flow& out = chain_.flows[i + 1];
+  operation.drops = operation.layer.kind == LayerKind::kDropout && pass == Pass::kTrain;
+  switch (operation.layer.kind) {
+    case LayerKind::kConv:
+      return convolve(i, batch);
+    case LayerKind::kLinear:
+      return multiply_features(i, batch);
+    case LayerKind::kBatchNorm:
+      return normalise(i, batch, pass);
+    case LayerKind::kMaxPool:
+      return pool_images(i, batch);
+    case LayerKind::kFlatten:
+      return copy_flat(i, batch);
+    case LayerKind::kRelu:
+    case LayerKind::kDropout:
+      break;
+  }
+  const Shape plain = in.shape.framed(0);
+  for (std::size_t n = 0; n < batch; ++n) {
+    const float* const x = in.values.data() + n * in.shape.image() + in.shape.origin();
+    float* const y = out.values.data() + n * out.shape.image() + out.shape.origin();
+    const Lines lines{plain.height, plain.line()};
+    if (operation.layer.kind == LayerKind::kRelu) {
+      rectify(x, in.shape.line(), y, out.shape.line(), lines);
+    } else if (operation.drops) {
+      if (bits != nullptr) draw(i, n, *bits);
+      scale(x, in.shape.line(), operation.kept.data() + n * plain.image(), plain.line(), y,
+            out.shape.line(), lines);
+    } else {
+      for (std::size_t h = 0; h < plain.height; ++h) {
+        std::copy_n(x + h * in.shape.line(), plain.line(), y + h * out.shape.line());
+      }
+    }
+  }
+}
+
+void Net::convolve(std::size_t i, std::size_t batch) {
+  const Operation& operation = chain_.operations[i];
+  const Flow& in = chain_.flows[i];
+  const Flow& out = chain_.flows[i + 1];
+  for (std::size_t n = 0; n < batch; ++n) {
+    multiply({.k = operation.forward.pieces(),
+              .a = in.values.data() + n * in.shape.image(),
+              .a_row = in.shape.stride,
+              .a_line = in.shape.line(),
+              .b = weights_.data() + operation.weight,
+              .bias = weights_.data() + operation.bias,
+              .out = out.values.data() + n * out.shape.image() + out.shape.origin(),
+              .out_row = out.shape.stride,
+              .out_line = out.shape.line(),
+              .lines = out.shape.height,
+              .rows = out.shape.width,
+              .columns = out.shape.stride,
+              .relu = operation.relu});
+  }
+}
+
+void Net::multiply_features(std::size_t i, std::size_t batch) {
+  const Operation& operation = chain_.operations[i];
+  const Flow& in = chain_.flows[i];
+  const Flow& out = chain_.flows[i + 1];
+  static constexpr std::size_t kStart = 0;
+  multiply({.k = {&kStart, 1, in.shape.stride},
+            .a = in.values.data(),
+            .a_row = in.shape.stride,
+            .a_line = 0,
+            .b = weights_.data() + operation.weight,
+            .bias = weights_.data() + operation.bias,
+            .out = out.values.data(),
+            .out_row = out.shape.stride,
+            .out_line = 0,
+            .lines = 1,
+            .rows = batch,
+            .columns = out.shape.stride,
+            .relu = operation.relu});
+}
+
+void Net::normalise(std::size_t i, std::size_t batch, Pass pass) {
+  Operation& operation = chain_.operations[i];
+  const Flow& in = chain_.flows[i];
+  const Flow& out = chain_.flows[i + 1];
+  const std::size_t channels = in.shape.stride;
+  // Values before a norm have no frame: only convolutions read one.
+  const std::size_t pixels = in.shape.pixels();
+  float* const mean = operation.scratch.data();
+  float* const inverse = mean + channels;
+  float* const factor = inverse + channels;
+  float* const shift = factor + channels;
+  float* const stored = statistics_.data() + operation.statistics;
+  // A single sample has no variance over features: then the running statistics serve.
+  operation.of_batch = (operation.layer.spatial || batch > 1) && pass != Pass::kEvaluate;
+  if (operation.of_batch) {
+    const auto count = static_cast<double>(batch * pixels);
+    std::fill_n(factor, channels, 0.0F);
+    for (std::size_t n = 0; n < batch; ++n) {
+      add_up(in.values.data() + n * in.shape.image(), pixels, channels, factor);
+    }
+    for (std::size_t c = 0; c < channels; ++c) mean[c] = static_cast<float>(factor[c] / count);
+    std::fill_n(factor, channels, 0.0F);
+    for (std::size_t n = 0; n < batch; ++n) {
+      add_squares(in.values.data() + n * in.shape.image(), mean, pixels, channels, factor);
+    }
+    for (std::size_t c = 0; c < channels; ++c) {
+      const double variance = factor[c] / count;
+      inverse[c] = static_cast<float>(1.0 / std::sqrt(variance + kNormEpsilon));
+      if (pass != Pass::kTrain) continue;
+      const auto unbiased = static_cast<float>(variance * count / (count - 1.0));
+      stored[c] = (1.0F - kNormMomentum) * stored[c] + kNormMomentum * mean[c];
+      float& spread = stored[channels + c];
+      spread = (1.0F - kNormMomentum) * spread + kNormMomentum * unbiased;
+    }
+  } else {
+    for (std::size_t c = 0; c < channels; ++c) {
+      mean[c] = stored[c];
+      inverse[c] = static_cast<float>(1.0 / std::sqrt(stored[channels + c] + kNormEpsilon));
+    }
+  }
+  const float* const scale = weights_.data() + operation.weight;
+  const float* const bias = weights_.data() + operation.bias;
+  for (std::size_t c = 0; c < channels; ++c) {
+    factor[c] = scale[c] * inverse[c];
+    shift[c] = bias[c] - mean[c] * factor[c];
+  }
+  for (std::size_t n = 0; n < batch; ++n) {
+    for (std::size_t h = 0; h < in.shape.height; ++h) {
+      combine(
+          factor, in.values.data() + n * in.shape.image() + h * in.shape.line(), nullptr, nullptr,
+          shift, in.shape.width, channels, operation.relu,
+          out.values.data() + n * out.shape.image() + out.shape.origin() + h * out.shape.line());
+    }
+  }
+}
+
+void Net::pool_images(std::size_t i, std::size_t batch) {
+  const Operation& operation = chain_.operations[i];
+  const Flow& in = chain_.flows[i];
+  const Flow& out = chain_.flows[i + 1];
+  const Pooling pooling{static_cast<std::size_t>(operation.layer.kernel),
+                        out.shape.height,
+                        out.shape.width,
+                        out.shape.stride,
+                        in.shape.line(),
+                        out.shape.line()};
+  for (std::size_t n = 0; n < batch; ++n) {
+    pool(pooling, in.values.data() + n * in.shape.image() + in.shape.origin(),
+         out.values.data() + n * out.shape.image() + out.shape.origin());
+  }
+}
+
+void Net::copy_flat(std::size_t i, std::size_t batch) {
+  const Flow& in = chain_.flows[i];
+  const Flow& out = chain_.flows[i + 1];
+  for (std::size_t n = 0; n < batch; ++n) {
+    std::copy_n(in.values.data() + n * in.shape.image(), in.shape.image(),
+                out.values.data() + n * out.shape.image());
+  }
+}
+
+std::span<const float> Net::scores(std::size_t at) const {
+  const Flow& last = chain_.flows.back();
+  return {last.values.data() + at * last.shape.image(), last.shape.channels};
+}
+
+void Net::features(std::size_t at, std::span<float> out) const {
+  for (std::size_t i = 0; i < chain_.operations.size(); ++i) {
+    if (chain_.operations[i].layer.kind != LayerKind::kFlatten) continue;
+    const Flow& in = chain_.flows[i];
+    const Shape& shape = in.shape;
+    auto to = out.begin();
+    for (std::size_t c = 0; c < shape.channels; ++c) {
+      for (std::size_t p = 0; p < shape.pixels(); ++p) {
+        *to++ = in.values[at * shape.image() + p * shape.stride + c];
+      }
+    }
+    return;
+  }
+}
+
+}  // namespace sotto::native

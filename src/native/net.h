@@ -1,0 +1,84 @@
+// A network that runs forward and back in buffers that are made once.
+//
+// Nothing is allocated for a batch that is no larger than one before it.
+#pragma once
+
+#include <span>
+
+#include "native/shapes.h"
+#include "sotto/bits.h"
+#include "sotto/layout.h"
+
+namespace sotto::native {
+
+enum class Pass {
+  kTrain,            // batch norm by the batch and keeps track, dropout drops
+  kEvaluate,         // batch norm by its stored statistics
+  kBatchStatistics,  // batch norm by the batch, which it forgets
+};
+
+class Net {
+ public:
+  explicit Net(const Network& network);
+
+  // Weights in the order of the network's layout.
+  void load(std::span<const float> weights);
+  void store(std::span<float> weights) const;
+  /// The gradients times `factor` in the places of the parameters, zeros in those of the buffers.
+  void store_gradients(std::span<float> out, float factor) const;
+
+  /// Parameters and gradients in the engine's own order, filled up with zeros.
+  const Floats& weights() const { return weights_; }
+  const Floats& gradients() const { return gradients_; }
+  /// For each of the layout's parameters, where it lies in these.
+  std::span<const std::uint32_t> places() const { return chain_.parameter_places; }
+
+  /// Makes room for a batch of so many samples.
+  void reserve(std::size_t batch, bool with_gradients);
+  /// Sample `at` of the batch: channels, then lines, then pixels.
+  void put(std::size_t at, const float* sample);
+  /// Draws what dropout keeps of sample `at`, layer after layer.
+  void draw_dropout(std::size_t at, BitSource& bits);
+  /// `bits` feeds dropout; null: as draw_dropout left it.
+  void forward(std::size_t batch, Pass pass, BitSource* bits);
+  /// The scores of sample `at`.
+  std::span<const float> scores(std::size_t at) const;
+  /// What the first flattening layer made of sample `at`, in the layout's order.
+  void features(std::size_t at, std::span<float> out) const;
+
+  /// -ln of the likelihood that the scores of sample `at` give its label.
+  double loss(std::size_t at, std::size_t label) const;
+  /// Starts the way back: the gradient of the loss of sample `at`, times `share`.
+  void begin_back(std::size_t at, std::size_t label, double share);
+  /// Signals to all layers and, unless told otherwise, the parameters' gradients, summed over the
+  /// batch, added to what is there or instead of it.
+  void back(std::size_t batch, bool add);
+  void back_signals(std::size_t batch);
+  /// After back_signals: the gradient of sample `at` alone, weights().size() elements.
+  void sample_gradient(std::size_t at, float* out) const;
+
+ private:
+  void run(std::size_t i, std::size_t batch, Pass pass, BitSource* bits);
+  void convolve(std::size_t i, std::size_t batch);
+  void multiply_features(std::size_t i, std::size_t batch);
+  void normalise(std::size_t i, std::size_t batch, Pass pass);
+  void pool_images(std::size_t i, std::size_t batch);
+  void copy_flat(std::size_t i, std::size_t batch);
+  void draw(std::size_t i, std::size_t at, BitSource& bits);
+
+  void run_back(std::size_t i, std::size_t batch, float* gradients, bool add);
+  void convolve_back(std::size_t i, std::size_t batch);
+  void multiply_features_back(std::size_t i, std::size_t batch);
+  void normalise_back(std::size_t i, std::size_t batch, float* gradients, bool add);
+  void mask_back(std::size_t i, std::size_t batch);
+  /// Parameters of a convolution or a linear layer, from samples [first, first + count).
+  void weigh(std::size_t i, std::size_t first, std::size_t count, float* gradients, bool add) const;
+
+  Chain chain_;
+  Layout layout_;
+  Floats weights_, gradients_, statistics_;
+  Floats turned_signals_, turned_inputs_;  // of linear layers, on the way back
+  std::size_t room_ = 0, gradient_room_ = 0;
+};
+
+}  // namespace sotto::native

@@ -1,0 +1,226 @@
+#include "native/shapes.h"
+
+#include <algorithm>
+
+namespace sotto::native {
+namespace {
+
+std::size_t size_of(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+/// One run for each row of the filter where pixels follow each other without filling, else one for
+/// each of its pixels.
+Run run_of(const Shape& framed, std::size_t kernel) {
+  Run run;
+  const bool dense = framed.channels == framed.stride;
+  run.length = dense ? kernel * framed.channels : framed.channels;
+  for (std::size_t i = 0; i < kernel; ++i) {
+    for (std::size_t j = 0; j < (dense ? 1 : kernel); ++j) {
+      run.offsets.push_back(i * framed.line() + j * framed.stride);
+    }
+  }
+  return run;
+}
+
+class ChainMaker {
+ public:
+  explicit ChainMaker(const Network& network) {
+    const auto& input = network.input;
+    // The samples come as they are: a grey image's pixel is one float.
+    push_flow({size_of(input.height), size_of(input.width), size_of(input.channels),
+               size_of(input.channels), 0});
+    for (const Layer& layer : network.layers) add(layer);
+    for (std::size_t i = 0; i < chain_.operations.size(); ++i) connect(i);
+  }
+  Chain take() { return std::move(chain_); }
+
+ private:
+  Shape& current() { return chain_.flows.back().shape; }
+  void push_flow(const Shape& shape) {
+    Flow flow;
+    flow.shape = flow.gradient_shape = shape;
+    chain_.flows.push_back(std::move(flow));
+  }
+  std::size_t reserve(std::size_t count) {
+    const std::size_t at = chain_.parameters;
+    chain_.parameters += count;
+    return at;
+  }
+  void place(std::size_t at) { chain_.parameter_places.push_back(static_cast<std::uint32_t>(at)); }
+  /// Where the layout's i-th channel or feature lies.
+  std::size_t feature(std::size_t i) const { return features_.empty() ? i : features_[i]; }
+  void place_channels(std::size_t at, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) place(at + feature(i));
+  }
+
+  void add(const Layer& layer) {
+    std::vector<Operation>& operations = chain_.operations;
+    if (layer.kind == LayerKind::kRelu && !operations.empty()) {
+      const LayerKind before = operations.back().layer.kind;
+      if (before == LayerKind::kConv || before == LayerKind::kLinear ||
+          before == LayerKind::kBatchNorm) {
+        operations.back().relu = true;
+        return;
+      }
+    }
+    Operation operation;
+    operation.layer = layer;
+    Shape shape = current();
+    switch (layer.kind) {
+      case LayerKind::kConv:
+        shape = add_conv(operation, shape);
+        break;
+      case LayerKind::kLinear:
+        shape = add_linear(operation, shape);
+        break;
+      case LayerKind::kBatchNorm:
+        operation.weight = reserve(shape.stride);
+        operation.bias = reserve(shape.stride);
+        operation.scratch = Floats(kNormScratch * shape.stride);
+        place_channels(operation.weight, size_of(layer.out));
+        place_channels(operation.bias, size_of(layer.out));
+        operation.statistics = chain_.statistics;
+        for (std::size_t i = 0; i < 2; ++i) {
+          for (std::size_t c = 0; c < size_of(layer.out); ++c) {
+            chain_.statistic_places.push_back(
+                static_cast<std::uint32_t>(chain_.statistics + i * shape.stride + feature(c)));
+          }
+        }
+        chain_.statistics += 2 * shape.stride;
+        break;
+      case LayerKind::kMaxPool:
+        shape.height /= size_of(layer.kernel);
+        shape.width /= size_of(layer.kernel);
+        break;
+      case LayerKind::kFlatten: {
+        // The layout numbers features channel by channel.
+        features_.clear();
+        for (std::size_t c = 0; c < shape.channels; ++c) {
+          for (std::size_t p = 0; p < shape.pixels(); ++p)
+            features_.push_back(p * shape.stride + c);
+        }
+        // Filling between the pixels, if any, counts as features that are always 0.
+        const std::size_t flat = shape.pixels() * shape.stride;
+        shape = {1, 1, flat, grouped(flat), 0};
+        break;
+      }
+      case LayerKind::kDropout:
+        for (std::size_t c = 0; c < (features_.empty() ? shape.channels : features_.size()); ++c) {
+          for (std::size_t p = 0; p < shape.pixels(); ++p) {
+            operation.drawn.push_back(static_cast<std::uint32_t>(p * shape.stride + feature(c)));
+          }
+        }
+        break;
+      case LayerKind::kRelu:
+        break;
+    }
+    operations.push_back(std::move(operation));
+    push_flow(shape);
+  }
+
+  Shape add_conv(Operation& operation, const Shape& in) {
+    const Layer& layer = operation.layer;
+    const std::size_t kernel = size_of(layer.kernel);
+    const std::size_t out = size_of(layer.out);
+    const std::size_t columns = grouped(out);
+    const std::size_t rows = kernel * kernel * in.channels;
+    operation.weight = reserve(rows * columns);
+    operation.bias = reserve(columns);
+    for (std::size_t o = 0; o < out; ++o) {
+      for (std::size_t c = 0; c < in.channels; ++c) {
+        for (std::size_t k = 0; k < kernel * kernel; ++k) {
+          place(operation.weight + (k * in.channels + c) * columns + o);
+        }
+      }
+    }
+    place_channels(operation.bias, out);
+    const std::size_t lost = kernel - 1;
+    const std::size_t pad = size_of(layer.padding);
+    return {in.height + 2 * pad - lost, in.width + 2 * pad - lost, out, columns, 0};
+  }
+
+  Shape add_linear(Operation& operation, const Shape& in) {
+    const std::size_t out = size_of(operation.layer.out);
+    const std::size_t columns = grouped(out);
+    operation.weight = reserve(in.stride * columns);
+    operation.bias = reserve(columns);
+    const std::size_t inputs = size_of(operation.layer.in);
+    for (std::size_t o = 0; o < out; ++o) {
+      for (std::size_t i = 0; i < inputs; ++i) {
+        place(operation.weight + feature(i) * columns + o);
+      }
+    }
+    features_.clear();
+    place_channels(operation.bias, out);
+    return {1, 1, out, columns, 0};
+  }
+
+  /// Frames are what the convolutions on either side need.
+  void connect(std::size_t i) {
+    Operation& operation = chain_.operations[i];
+    operation.needs_input_gradient = i > 0;
+    if (operation.layer.kind != LayerKind::kConv) return;
+    Flow& in = chain_.flows[i];
+    Flow& out = chain_.flows[i + 1];
+    const std::size_t kernel = size_of(operation.layer.kernel);
+    in.shape = in.shape.framed(size_of(operation.layer.padding));
+    operation.forward = run_of(in.shape, kernel);
+    if (i == 0) return;
+    out.gradient_shape = out.gradient_shape.framed(kernel - 1 - in.shape.pad);
+    operation.back = run_of(out.gradient_shape, kernel);
+    operation.turned = Floats(kernel * kernel * out.shape.channels * in.shape.stride);
+  }
+
+  Chain chain_;
+  std::vector<std::size_t> features_;  // where a flattened image's features lie; empty: in order
+};
+
+}  // namespace
+
+bool can_chain(const Network& network) {
+  std::int64_t channels = network.input.channels;
+  std::int64_t height = network.input.height;
+  std::int64_t width = network.input.width;
+  bool flat = false;
+  // Samples lie without filling, which these two alone can read.
+  if (network.layers.empty() || (network.layers.front().kind != LayerKind::kConv &&
+                                 network.layers.front().kind != LayerKind::kFlatten)) {
+    return false;
+  }
+  for (const Layer& layer : network.layers) {
+    switch (layer.kind) {
+      case LayerKind::kConv:
+        if (flat || layer.in != channels || layer.padding >= layer.kernel) return false;
+        channels = layer.out;
+        height += 2 * layer.padding - layer.kernel + 1;
+        width += 2 * layer.padding - layer.kernel + 1;
+        break;
+      case LayerKind::kMaxPool:
+        if (flat || layer.kernel < 1) return false;
+        height /= layer.kernel;
+        width /= layer.kernel;
+        break;
+      case LayerKind::kFlatten:
+        if (flat) return false;
+        channels *= height * width;
+        height = width = 1;
+        flat = true;
+        break;
+      case LayerKind::kLinear:
+        if (!flat || layer.in != channels) return false;
+        channels = layer.out;
+        break;
+      case LayerKind::kBatchNorm:
+        if (layer.out != channels || layer.spatial == flat) return false;
+        break;
+      case LayerKind::kRelu:
+      case LayerKind::kDropout:
+        break;
+    }
+    if (height < 1 || width < 1 || channels < 1) return false;
+  }
+  return flat && channels == network.classes;
+}
+
+Chain make_chain(const Network& network) { return ChainMaker(network).take(); }
+
+}  // namespace sotto::native
