@@ -1,5 +1,5 @@
 // The extension module sotto._train: runs of recipes. The only part of the package that may load
-// LibTorch; without it, linear networks that send gradients train on the native engine.
+// LibTorch; without it, Sotto's own networks train on the native engine.
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>

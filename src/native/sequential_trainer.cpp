@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/sums.h"
 #include "native/net.h"
 #include "native/optimizer.h"
 #include "native/trainers.h"
@@ -185,10 +186,10 @@ class SequentialTrainer final : public Trainer {
     SOTTO_CHECK(check_private(layout_));
     const Lots lots = lots_of(options, indices.size());
     net_.reserve(kTogether, true);
-    if (alone_.size() == 0) alone_ = Floats(net_.weights().size());
+    if (alone_.size() == 0) alone_ = Floats(padded(net_.weights().size()));
     const std::span<const float> alone(alone_.data(), alone_.size());
     const std::span<float> noisy(net_.gradients().data(), net_.gradients().size());
-    PrivateStep step(net_.weights().size(), options, net_.places());
+    PrivateStep step(alone_.size(), options, net_.places());
     for (std::uint64_t i = 0; i < lots.steps; ++i) {
       std::size_t waiting = 0;
       const auto clip_all = [&] {

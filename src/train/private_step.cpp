@@ -5,6 +5,7 @@
 
 #include "base/sums.h"
 #include "mechanism/normal.h"
+#include "train/clip_kernel.h"
 
 namespace sotto {
 namespace {
@@ -53,21 +54,24 @@ PrivateStep::PrivateStep(std::size_t size, const TrainOptions& options,
     : clip_(options.clip),
       deviation_(options.clip * options.noise),
       rounds_(options.rounds_noise),
+      size_(size),
       places_(places),
       padded_(padded(size), 0.0F),
-      sums_(size, 0),
+      sums_(padded_.size(), 0),
       words_(2 * noise_pairs(places.empty() ? size : places.size())),
       noise_(words_.size()) {}
 
 void PrivateStep::add(std::span<const float> gradient) {
-  std::ranges::copy(gradient, padded_.begin());
-  const double norm = std::sqrt(dot(padded_.data(), padded_.data(), padded_.size()).value());
+  const float* values = gradient.data();
+  if (gradient.size() != padded_.size()) {
+    std::ranges::copy(gradient, padded_.begin());
+    values = padded_.data();
+  }
+  const double norm = std::sqrt(dot(values, values, padded_.size()).value());
   if (!std::isfinite(norm)) return;
   // The last factor is far more than what norm, quotient and products lose by rounding.
   const double scale = (norm > clip_ ? clip_ / norm : 1.0) * (1.0 - 0x1p-40) * (kUnits / clip_);
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
-    sums_[i] += static_cast<std::int64_t>(static_cast<double>(gradient[i]) * scale);
-  }
+  add_cut(values, scale, padded_.size(), sums_.data());
 }
 
 void PrivateStep::finish(BitSource& bits, double divisor, std::span<float> out) {
@@ -76,7 +80,7 @@ void PrivateStep::finish(BitSource& bits, double divisor, std::span<float> out) 
     normals(words_.data(), words_.size() / 2, noise_.data());
   }
   const double lattice = deviation_ / kNoiseLattice;
-  const std::size_t parameters = places_.empty() ? sums_.size() : places_.size();
+  const std::size_t parameters = places_.empty() ? size_ : places_.size();
   for (std::size_t i = 0; i < parameters; ++i) {
     const std::size_t at = places_.empty() ? i : places_[i];
     double value = static_cast<double>(sums_[at]) * (clip_ / kUnits) + deviation_ * noise_[i];

@@ -37,6 +37,7 @@ class PrivateStep {
   double clip_;
   double deviation_;  // of the noise
   bool rounds_;
+  std::size_t size_;
   std::span<const std::uint32_t> places_;
   std::vector<float> padded_;  // a copy of the gradient with zeros behind it
   std::vector<std::int64_t> sums_;

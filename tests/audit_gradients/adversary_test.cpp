@@ -163,6 +163,7 @@ TEST(Adversaries, AModelThatCannotBeMadeIsAnError) {
   SceneRequest request;
   request.data = "embedded";
   request.model = "srr-mnist";
+  request.device = "cuda";  // the native engine, which needs nobody, is the cpu's
   const auto scene = make_scene(request, nullptr);
   ASSERT_FALSE(scene);
   EXPECT_NE(scene.error().message.find("LibTorch"), std::string::npos);
