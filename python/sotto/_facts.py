@@ -61,20 +61,39 @@ class Verification:
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """The setting of srr with the least mean squared error, and what it costs."""
+class Errors:
+    """Squared errors of one weight, in its unit."""
+
+    mse: float  # over the inputs that were asked for
+    rmse: float  # its root
+    worst_mse: float
+    centre_mse: float
+
+
+@dataclass(frozen=True)
+class Setting(Errors):
+    """A setting of srr, and what it costs."""
 
     groups: int
     step: float
-    mse: float
-    rmse: float
-    worst_mse: float
-    centre_mse: float
-    edge_mean: float
-    worst_l1: float
-    l1_within_radius: bool
+    edge_mean: float  # where an input at c + r comes back on average, in radii from c
+    worst_l1: float  # the largest expected |error|
+    l1_within_radius: bool  # Theorem 5.2 of SRR-FL
+
+
+@dataclass(frozen=True)
+class Tuned(Setting):
+    """The setting of srr with the least mean squared error; keys as in `sotto tune srr --json`."""
+
     exact_epsilon: float
     mechanism: Mechanism
+    paper: Optional[Setting]  # the published setting; None where it is not valid on this grid
+    optimal: Optional[Errors]  # the mechanism `optimal`, which is unbiased
+
+    @property
+    def ratio(self) -> Optional[float]:
+        """How many times the mean squared error the published setting has."""
+        return None if self.paper is None else self.paper.mse / self.mse
 
 
 def mechanisms() -> List[MechanismInfo]:
@@ -134,6 +153,8 @@ def tune(*, epsilon: float, range: Tuple[float, float], precision: float = 4,
     >>> best = sotto.tune(epsilon=5, range=(0, 0.075))
     >>> best.groups, best.exact_epsilon <= 5
     (2, True)
+    >>> best.mse <= best.paper.mse and best.ratio >= 1
+    True
     """
     if isinstance(inputs, str):
         if inputs not in ("worst", "uniform"):
@@ -151,4 +172,6 @@ def tune(*, epsilon: float, range: Tuple[float, float], precision: float = 4,
     found = _core.tune(float(epsilon), float(range[0]), float(range[1]), float(precision), inputs)
     mechanism = Mechanism("srr", range=range, epsilon=epsilon, precision=precision,
                           groups=found["groups"], step=found["step"])
-    return Tuned(mechanism=mechanism, **found)
+    paper, optimal = found.pop("paper"), found.pop("optimal")
+    return Tuned(mechanism=mechanism, paper=None if paper is None else Setting(**paper),
+                 optimal=None if optimal is None else Errors(**optimal), **found)
