@@ -103,9 +103,10 @@ def mechanisms() -> List[MechanismInfo]:
     >>> [m.name for m in sotto.mechanisms()][:3]
     ['two-point', 'srr', 'grr']
     """
-    return [MechanismInfo(**{**info, "parameters": tuple(
-        ParameterInfo(**parameter) for parameter in info["parameters"])})
-        for info in _core.mechanisms()]
+    all = _core.mechanisms()
+    for info in all:
+        info["parameters"] = tuple(ParameterInfo(**one) for one in info["parameters"])
+    return [MechanismInfo(**info) for info in all]
 
 
 def verify(mechanism: Union[str, Mechanism], *, range: Tuple[float, float] = (0.0, 1.0),
@@ -156,20 +157,22 @@ def tune(*, epsilon: float, range: Tuple[float, float], precision: float = 4,
     >>> best.mse <= best.paper.mse and best.ratio >= 1
     True
     """
+    chosen: Union[str, float, List[float]]
     if isinstance(inputs, str):
+        chosen = inputs
         if inputs not in ("worst", "uniform"):
             raise ValueError(f"inputs '{inputs}'; valid: worst, uniform, a deviation above 0 or an "
                              "array of values")
     elif np.ndim(inputs) == 0:
-        inputs = float(inputs)
-        if not (np.isfinite(inputs) and inputs > 0):
+        chosen = float(inputs)
+        if not (np.isfinite(chosen) and chosen > 0):
             raise ValueError(f"inputs {inputs}; valid: a deviation above 0")
     else:
         values = values_of(inputs).ravel()
         if values.size == 0:
             raise ValueError("inputs: has no values")
-        inputs = values.tolist()
-    found = _core.tune(float(epsilon), float(range[0]), float(range[1]), float(precision), inputs)
+        chosen = values.tolist()
+    found = _core.tune(float(epsilon), float(range[0]), float(range[1]), float(precision), chosen)
     mechanism = Mechanism("srr", range=range, epsilon=epsilon, precision=precision,
                           groups=found["groups"], step=found["step"])
     paper, optimal = found.pop("paper"), found.pop("optimal")

@@ -67,8 +67,8 @@ def test_public_functions_have_types_and_say_what_they_do():
 
 
 def test_mypy_agrees(tmp_path):
-    if importlib.util.find_spec("mypy") is None:
-        pytest.skip("mypy is not installed")
+    if not os.environ.get("SOTTO_MYPY") or importlib.util.find_spec("mypy") is None:
+        pytest.skip("half a minute of mypy, where SOTTO_MYPY is set and mypy is installed")
     environment = {**os.environ, "MYPYPATH": str(PACKAGE.parent)}
     done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "--concise", "sotto._core",
                            "sotto._train"],
@@ -79,7 +79,3 @@ def test_mypy_agrees(tmp_path):
     unknown = [line for line in done.stdout.splitlines()
                if line.startswith("sotto.") and not any(text in line for text in known)]
     assert not unknown and "sotto._core" in done.stdout, done.stdout + done.stderr
-    done = subprocess.run([sys.executable, "-m", "mypy", "--disallow-untyped-defs",
-                           "--ignore-missing-imports", "-p", "sotto"], cwd=tmp_path,
-                          env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
