@@ -85,7 +85,7 @@ class Certificate:
 def best(bounds: Iterable[Bound]) -> Optional[Bound]:
     """The valid upper bound with the least epsilon."""
     valid = [bound for bound in bounds if bound.upper and bound.epsilon is not None]
-    return min(valid, key=lambda bound: bound.epsilon or 0.0, default=None)
+    return min(valid, key=lambda bound: bound.epsilon or 0.0) if valid else None
 
 
 def text(epsilon: float, digits: int = 4, *, lower: bool = False) -> str:
