@@ -75,6 +75,8 @@ class Bounded {
 
  private:
   friend Bounded bound(Update update, const Domain& domain);
+  friend Bounded bound(std::span<const float> values, const Domain& domain,
+                       std::vector<float> memory);
   friend class Mechanism;
   Bounded(std::vector<float> values, std::uint64_t domain)
       : values_(std::move(values)), domain_(domain) {}
@@ -85,6 +87,9 @@ class Bounded {
 /// Brings every value into the domain. Total: what is NaN or infinite becomes the centre of its
 /// range, and nothing that the caller can observe tells that it happened.
 Bounded bound(Update update, const Domain& domain);
+/// The same for values that belong to someone else, an array of another language: they are read
+/// once, where they lie, and arrive bounded in `memory`, whose content does not matter.
+Bounded bound(std::span<const float> values, const Domain& domain, std::vector<float> memory = {});
 
 class Report {
  public:
