@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "federation_options.h"
+#include "monitor_options.h"
 #include "rpc/client.h"
 #include "run_shown.h"
 
@@ -21,6 +22,7 @@ struct Arguments {
   std::string recipe_hash;
   std::string ledger;
   SecurityOptions security;
+  MonitorOptions monitor;
   std::int64_t share = -1;
   double epsilon = 0.0;
   double epsilon_per_round = 0.0;
@@ -63,14 +65,18 @@ Result<int> take_part(const Arguments& arguments) {
   options.participant.rehearsal = arguments.rehearsal;
   SOTTO_TRY(options.participant.limits, limits_of(arguments));
   SOTTO_TRY(options.ledger, open_ledger(arguments.ledger));
+  SOTTO_TRY(const auto monitor, Monitor::start(arguments.monitor, {"client", arguments.name}));
+  options.on_event = monitor->sink();
   options.on_joined = [&](const Recipe& recipe, std::uint32_t index) {
-    fmt::print(stderr, "sotto: {} is client {} of {}; mechanism {}, shuffler {}\n", arguments.name,
-               index, recipe.output.name, recipe.privacy.mechanism,
-               recipe.shuffle.mode == "shuffler" ? arguments.shuffler : "none");
+    monitor->started(fmt::format("{} is client {} of {}; mechanism {}, shuffler {}", arguments.name,
+                                 index, recipe.output.name, recipe.privacy.mechanism,
+                                 recipe.shuffle.mode == "shuffler" ? arguments.shuffler : "none"));
   };
-  options.on_task = [](RoundId round) { fmt::print(stderr, "sotto: round {}\n", round); };
-  options.on_note = [](const std::string& text) { fmt::print(stderr, "sotto: {}\n", text); };
+  options.on_task = [&](RoundId round) { monitor->say(fmt::format("round {}", round)); };
+  options.on_note = [&](const std::string& text) { monitor->problem(text); };
   SOTTO_TRY(const rpc::ClientSummary summary, rpc::run_client(std::move(options), make_engine));
+  monitor->ended(stop_requested(),
+                 "what was charged is in the ledger, and the same command goes on");
   if (arguments.json) {
     const nlohmann::json json = {{"name", arguments.name},
                                  {"index", summary.index},
@@ -142,6 +148,7 @@ void add_client(CLI::App& app, Action& action) {
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   arguments->security.add_to(*sub);
+  arguments->monitor.add_to(*sub, false);
   sub->add_flag("--rehearsal", arguments->rehearsal,
                 "bits from the recipe's seed, which the server knows: no privacy");
   sub->add_flag("--json", arguments->json, "print what was done as JSON");

@@ -8,8 +8,10 @@
 #include "base/sha256.h"
 #include "claims_shown.h"
 #include "federation_options.h"
+#include "monitor_options.h"
 #include "rpc/server.h"
 #include "run_shown.h"
+#include "server_monitor.h"
 #include "sotto/data.h"
 #include "terminal.h"
 
@@ -23,6 +25,7 @@ struct Arguments {
   std::string out;
   std::string data;
   SecurityOptions security;
+  MonitorOptions monitor;
   double round_seconds = 120.0;
   double linger_seconds = 10.0;
   bool rehearsal = false;
@@ -97,18 +100,26 @@ Result<int> serve(const Arguments& arguments) {
     progress.update((round - 1) * total + done, rounds * total,
                     fmt::format("round {}/{}", round, rounds));
   };
+  SOTTO_TRY(const auto monitor, ServerMonitor::start(arguments.monitor, run, out));
+  monitor->watch(*coordinator, run.options);
   SOTTO_TRY(const auto server, rpc::Server::start(arguments.listen, security, *coordinator));
-  fmt::print(stderr, "sotto: server on {}, {} connections, recipe {}\n", server->address(),
-             security.plain() ? "plain" : "mutual TLS",
-             coordinator->settings().invitation.recipe_hash);
+  monitor->started(fmt::format("server on {}, {} connections, recipe {}", server->address(),
+                               security.plain() ? "plain" : "mutual TLS",
+                               coordinator->settings().invitation.recipe_hash));
   std::jthread watch([&](const std::stop_token& done) {
     while (!done.stop_requested() && !stop) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
-    if (stop) coordinator->interrupt();
+    if (!stop) return;
+    monitor->stopping();
+    coordinator->interrupt();
   });
-  SOTTO_TRY(const RunResult result, run_shown(std::move(run)));
+  const auto trained = run_shown(std::move(run));
   progress.clear();
+  if (!trained && coordinator->interrupted()) return monitor->interrupted(arguments.json);
+  if (!trained) return tl::unexpected(trained.error());
+  const RunResult& result = *trained;
+  monitor->finished();
   coordinator->finish(arguments.linger_seconds);
   if (arguments.json) {
     print_json(result, out);
@@ -155,16 +166,20 @@ void add_server(CLI::App& app, Action& action) {
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   arguments->security.add_to(*sub);
+  arguments->monitor.add_to(*sub, true);
   sub->add_flag("--rehearsal", arguments->rehearsal,
                 "bits from the recipe's seed: the model of `sotto run`, and no privacy");
   sub->add_flag("--replace", arguments->replace, "start over where --out already holds a training");
   sub->add_flag("--json", arguments->json, "print the result as JSON");
   sub->footer(
+      "SIGTERM or Ctrl-C ends it with all that is done kept; a second one ends it at once.\n"
       "Without a shuffler (shuffle.mode = \"none\") the server sees each client's report by "
       "itself,\n"
       "and the claims say so. Killed and started again with the same command, it goes on.\n\n"
       "Examples:\n"
       "  sotto server recipes/embedded.toml --out runs/fed --plain\n"
+      "  sotto server recipes/embedded.toml --out runs/fed --plain --http 8080 --metrics 9100 "
+      "--log fed.log\n"
       "  sotto server recipe.toml --out runs/fed --listen 0.0.0.0:7100 --ca ca.pem --cert s.pem "
       "--key s.key");
 }

@@ -1,5 +1,7 @@
 #include "federation_options.h"
 
+#include <unistd.h>
+
 #include <csignal>
 
 namespace sotto::cli {
@@ -7,7 +9,10 @@ namespace {
 
 std::atomic<bool> stop{false};
 
-extern "C" void on_stop(int) { stop = true; }
+/// The first one asks; whoever sends a second does not want to wait. What must last is on disk.
+extern "C" void on_stop(int number) {
+  if (stop.exchange(true)) _exit(128 + number);
+}
 
 }  // namespace
 

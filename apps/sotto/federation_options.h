@@ -19,7 +19,8 @@ struct SecurityOptions {
   Result<rpc::Security> read() const;
 };
 
-/// Set by SIGINT and SIGTERM from the first call on: the role ends what it is at and returns.
+/// Set by SIGINT and SIGTERM from the first call on: the role ends what it is at and returns. A
+/// second signal ends the process at once.
 const std::atomic<bool>& stop_requested();
 
 }  // namespace sotto::cli

@@ -25,9 +25,15 @@ class Client {
   void note(const std::string& text) const {
     if (options_.on_note) options_.on_note(text);
   }
+  void tell(const monitor::Event& event) const {
+    if (options_.on_event) options_.on_event(event);
+  }
+  /// What the ledger says that this client has spent by now.
+  void tell_spent(RoundId round) const;
   /// Calls again while the other side cannot be reached, as long as patience lasts.
   template <class Call>
   auto patiently(Call&& call) const -> decltype(call());
+  Result<void> take_part();
   Result<void> join();
   Result<void> accept(const Invitation& invitation);
   Result<void> do_task(const Assignment& assignment);
@@ -108,26 +114,49 @@ Result<void> Client::do_task(const Assignment& assignment) {
     return fail(ErrorKind::kRefused, "the server has changed its recipe");
   }
   if (options_.on_task) options_.on_task(task.round);
+  tell({monitor::What::kRoundBegan, task.round});
   const auto report = participant_->report(task, assignment.model);
   if (!report && report.error().kind == ErrorKind::kRefused) {
     note(report.error().message);
     ++summary_.declined;
+    tell({monitor::What::kRoundDeclined, task.round});
     return patiently([&] { return link_.decline(task); });
   }
   if (!report) return tl::unexpected(report.error());
+  tell_spent(task.round);
   auto sent = patiently([&] { return link_.submit(task, joined_.invitation, *report); });
   if (sent) {
     ++summary_.reports;
+    tell({monitor::What::kReportAccepted, task.round});
     return participant_->delivered();
   }
   if (sent.error().kind != ErrorKind::kRefused) return sent;
   // The report stays bound to its charge; the round went on without it.
   note("round " + std::to_string(task.round) + ": " + sent.error().message);
   ++summary_.late;
+  tell(monitor::refusal(sent.error(), task.round));
   return {};
 }
 
+void Client::tell_spent(RoundId round) const {
+  const auto spent = participant_->spent();
+  if (!spent) return;
+  monitor::Event event{monitor::What::kBudgetSpent, round};
+  event.epsilon = spent->epsilon;
+  event.delta = spent->limits.renyi_order() > 0.0 ? spent->limits.delta : spent->delta_sum;
+  tell(event);
+}
+
 Result<ClientSummary> Client::work() {
+  const auto done = take_part();
+  // Asked to stop while the other side was away: nothing has failed, and all that matters is kept.
+  if (!done && !(stopped() && done.error().kind == ErrorKind::kIo)) {
+    return tl::unexpected(done.error());
+  }
+  return summary_;
+}
+
+Result<void> Client::take_part() {
   SOTTO_CHECK(join());
   while (!stopped()) {
     SOTTO_TRY(const Assignment assignment, patiently([&] {
@@ -143,7 +172,7 @@ Result<ClientSummary> Client::work() {
     std::this_thread::sleep_for(
         std::chrono::milliseconds(std::clamp(assignment.again_ms, 10U, 10000U)));
   }
-  return summary_;
+  return {};
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "rpc/coordinator.h"
 
+#include <algorithm>
 #include <chrono>
+
+#include "federation/budget.h"
 
 namespace sotto::rpc {
 namespace {
@@ -14,6 +17,19 @@ double to_seconds(Collection::Clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
+/// With what a report of the round costs in the group that pays most.
+monitor::Event begun(const RoundPlan& plan) {
+  monitor::Event event{monitor::What::kRoundBegan, plan.round, plan.clients()};
+  event.epsilon = 0.0;
+  event.delta = 0.0;
+  for (const ClientGroup& group : plan.groups) {
+    const Cost cost = cost_of(group.parts).cost;
+    event.epsilon = std::max(*event.epsilon, cost.epsilon);
+    event.delta = std::max(*event.delta, cost.delta);
+  }
+  return event;
+}
+
 }  // namespace
 
 Coordinator::Coordinator(Settings settings, const SealKey& key, Roster roster)
@@ -25,6 +41,7 @@ Result<Delivery> Coordinator::collect(const RoundPlan& plan, std::span<const flo
                                       std::span<const EnvelopeSink> sinks) {
   const bool shuffled = settings_.invitation.shuffled;
   SOTTO_TRY(Collection collection, Collection::begin(plan, model, shuffled));
+  tell(begun(plan));
   std::unique_lock lock(mutex_);
   round_.emplace(std::move(collection));
   sinks_ = sinks;
@@ -74,7 +91,9 @@ Result<std::uint32_t> Coordinator::place_of(const std::string& name) const {
 Result<Coordinator::Joined> Coordinator::join(const std::string& name,
                                               std::optional<std::uint32_t> wanted) {
   const std::scoped_lock lock(mutex_);
+  const std::size_t before = roster_.size();
   SOTTO_TRY(const std::uint32_t place, roster_.join(name, wanted));
+  if (roster_.size() > before) tell({monitor::What::kClientJoined, 0, roster_.size()});
   return Joined{place, &settings_.invitation};
 }
 
@@ -105,6 +124,7 @@ Result<void> Coordinator::decline(const std::string& name, RoundId round, const 
   SOTTO_TRY(const std::uint32_t place, place_of(name));
   if (!is_open(round) || round_->attempt() != attempt) return {};
   round_->decline(place);
+  tell({monitor::What::kRoundDeclined, round});
   changed_.notify_all();
   return {};
 }
@@ -154,6 +174,7 @@ Result<bool> Coordinator::submit(const std::string& name, RoundId round,
   // All of them were checked, so none is refused now and the report counts whole.
   for (const Envelope& envelope : envelopes) SOTTO_CHECK(sinks_.front()(envelope));
   round_->arrived(place, expected->group);
+  tell({monitor::What::kReportAccepted, round});
   show_progress();
   changed_.notify_all();
   return true;
@@ -187,6 +208,7 @@ Result<void> Coordinator::begin_batch(RoundId round, const Attempt& attempt, std
     return fail(ErrorKind::kRefused, "batch refused: its round is not open");
   }
   SOTTO_CHECK(round_->begin_batch(group, reports, skip));
+  if (reports == 0) tell({monitor::What::kBatchWithheld, round});
   show_progress();
   changed_.notify_all();
   return {};
@@ -218,8 +240,18 @@ Result<void> Coordinator::deliver(const Attempt& attempt, std::size_t group,
   }
   const bool counted = envelope && sinks_.front()(*envelope);
   round_->took_chunk(group, counted);
-  if (round_->groups()[group].closed()) changed_.notify_all();
+  if (round_->groups()[group].closed()) {
+    tell_batch(round, round_->groups()[group]);
+    changed_.notify_all();
+  }
   return {};
+}
+
+void Coordinator::tell_batch(RoundId round, const Collection::Group& group) const {
+  monitor::Event event{monitor::What::kBatchPassed, round};
+  event.reports = *group.batch;
+  event.chunks = group.taken;
+  tell(event);
 }
 
 void Coordinator::show_progress() {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 
+#include "monitor/event.h"
 #include "rpc/collection.h"
 #include "rpc/roster.h"
 #include "rpc/seal.h"
@@ -105,11 +106,17 @@ class Coordinator final : public Transport {
   const Settings& settings() const { return settings_; }
 
   std::function<void(RoundId round, std::uint64_t done, std::uint64_t total)> on_report;
+  /// Whatever people who run the server want to know; set before the first call.
+  monitor::Sink on_event;
+  void tell(const monitor::Event& event) const {
+    if (on_event) on_event(event);
+  }
 
  private:
   Result<std::uint32_t> place_of(const std::string& name) const;
   bool is_open(RoundId round) const { return round_ && round_->plan().round == round; }
   void show_progress();
+  void tell_batch(RoundId round, const Collection::Group& group) const;
 
   Settings settings_;
   SealKey key_;

@@ -63,6 +63,8 @@ class Participant {
                                                      std::span<const float> model);
   /// The receiver has the last report for good.
   Result<void> delivered();
+  /// What this client's account has been charged.
+  Result<Spent> spent() const { return ledger_->spent(options_.name, dataset_); }
   std::size_t weights() const { return setup_.factory->layout().size(); }
 
  private:

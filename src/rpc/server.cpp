@@ -35,8 +35,10 @@ class ClientDesk final : public v1::Coordinator::Service {
   }
 
  private:
-  static grpc::Status answer(const Result<void>& result) {
-    return result ? grpc::Status::OK : to_status(result.error());
+  grpc::Status answer(const Result<void>& result) const {
+    if (result) return grpc::Status::OK;
+    coordinator_.tell(monitor::refusal(result.error()));
+    return to_status(result.error());
   }
 
   Result<std::string> client(const grpc::ServerContext& context, const std::string& claimed) const {
@@ -138,7 +140,9 @@ class ShufflerDesk final : public v1::Intake::Service {
   grpc::Status Deliver(grpc::ServerContext* context, grpc::ServerReader<v1::DeliverRequest>* reader,
                        v1::DeliverReply*) override {
     const auto done = deliver(*context, *reader);
-    return done ? grpc::Status::OK : to_status(done.error());
+    if (done) return grpc::Status::OK;
+    coordinator_.tell(monitor::refusal(done.error()));
+    return to_status(done.error());
   }
 
  private:

@@ -25,12 +25,17 @@ struct Desk {
 
 class ReportDesk final : public v1::Relay::Service {
  public:
-  ReportDesk(Desk& desk, const Security& security) : desk_(desk), security_(security) {}
+  ReportDesk(Desk& desk, const ShufflerOptions& options)
+      : desk_(desk), security_(options.security), tell_(options.on_event) {}
 
   grpc::Status Submit(grpc::ServerContext* context, SubmitReader* reader,
                       v1::SubmitReply* reply) override {
     const auto fresh = submit(*context, *reader);
-    if (!fresh) return to_status(fresh.error());
+    if (!fresh) {
+      if (tell_) tell_(monitor::refusal(fresh.error()));
+      return to_status(fresh.error());
+    }
+    if (tell_ && *fresh) tell_({monitor::What::kReportAccepted});
     reply->set_known(!*fresh);
     return grpc::Status::OK;
   }
@@ -71,6 +76,7 @@ class ReportDesk final : public v1::Relay::Service {
 
   Desk& desk_;
   const Security& security_;
+  monitor::Sink tell_;
 };
 
 /// The shuffler's side of its connection to the server.
@@ -107,6 +113,9 @@ Result<Opened> Forwarder::ask() {
   pause = std::chrono::milliseconds(std::clamp(reply.again_ms(), 10U, 10000U));
   const std::scoped_lock lock(desk_.mutex);
   if (opened.open.round > 0) {
+    if (options_.on_event && opened.open.round != desk_.spool.round().round) {
+      options_.on_event({monitor::What::kRoundBegan, opened.open.round});
+    }
     SpoolRound round{opened.run, opened.open.round, {}};
     for (const auto& group : opened.open.groups) round.chunk_bytes.push_back(group.chunk_bytes);
     SOTTO_CHECK(desk_.spool.begin(round));
@@ -183,6 +192,13 @@ Result<void> Forwarder::send(const Opened& opened, std::size_t index, std::uint6
   summary_.withheld += reports > 0 ? 0 : 1;
   summary_.reports += reports;
   summary_.chunks += sent;
+  if (options_.on_event) {
+    monitor::Event event{reports > 0 ? monitor::What::kBatchPassed : monitor::What::kBatchWithheld,
+                         opened.open.round};
+    event.reports = reports;
+    event.chunks = sent;
+    options_.on_event(event);
+  }
   return {};
 }
 
@@ -191,7 +207,7 @@ Result<void> Forwarder::send(const Opened& opened, std::size_t index, std::uint6
 Result<ShufflerSummary> run_shuffler(const ShufflerOptions& options) {
   SOTTO_TRY(Spool spool, Spool::open(options.state));
   Desk desk(std::move(spool));
-  ReportDesk service(desk, options.security);
+  ReportDesk service(desk, options);
   std::string address;
   SOTTO_TRY(const std::unique_ptr<grpc::Server> server,
             listen(options.listen, options.security, {&service}, address));
