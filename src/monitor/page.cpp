@@ -170,8 +170,10 @@ function show(state) {
 show(first);
 const source = new EventSource("/events");
 source.addEventListener("state", event => {
-  at("link").textContent = "live";
-  show(JSON.parse(event.data));
+  const state = JSON.parse(event.data);
+  at("link").textContent = state.finished ? "nothing more will come" : "live";
+  show(state);
+  if (state.finished) source.close();
 });
 source.onerror = () => { at("link").textContent = "no connection; trying again"; };
 </script></body></html>

@@ -119,7 +119,7 @@ class OperationTest(SottoTest):
         self.assertRegex(page, r"ε ≤ \d")
         self.assertRegex(page, r'<path d="M[^"]+L')
         self.assertIn("<b>round-ended</b>", page)
-        self.assertIn(">live<", page, "an event has arrived")
+        self.assertIn(">nothing more will come<", page, "an event has arrived")
 
     def test_asked_to_stop_all_end_well_and_go_on(self):
         federation = Federation(self, self.recipe, ["federation.rounds=4"])
