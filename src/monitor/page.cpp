@@ -34,7 +34,7 @@ h2{margin:0 0 10px;font-size:15px}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(165px,1fr));gap:14px;margin:0 0 18px}
 .card{background:var(--paper);border:1px solid var(--line);border-radius:12px;padding:16px 18px;margin:0}
 .tiles dt{color:var(--soft);font-size:13px}
-.tiles dd{margin:0;font-size:26px;font-weight:650;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+.tiles dd{margin:0;font-size:23px;font-weight:650;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
 .tiles dd.note{font-size:13px;font-weight:400;color:var(--soft)}
 .bar{height:6px;border-radius:3px;background:var(--line);margin:8px 0 0;overflow:hidden}
 .bar i{display:block;height:100%;background:var(--mark)}
@@ -99,7 +99,8 @@ function tiles(state) {
          "have joined; " + number(state.declined) + " declined a round",
          state.clients ? state.joined / state.clients : undefined),
     tile("Budget spent", state.epsilon === null ? "–" : "ε ≤ " + up(state.epsilon),
-         state.delta > 0 ? "δ ≤ " + state.delta : "a client of every round, by its recipe"),
+         (state.delta > 0 ? "δ ≤ " + state.delta + "; " : "") + "a client of every round"
+           + (state.epsilon > 50 ? "; vacuous" : "")),
     tile("Reports", number(state.accepted),
          "taken; " + number(state.refused) + " refused"));
 }
@@ -110,7 +111,7 @@ function curve(state) {
     at("curve").replaceChildren(make("p", "The first round has not ended yet.", "soft"));
     return;
   }
-  const width = 1000, height = 300, left = 52, right = 14, top = 12, bottom = 30;
+  const width = Math.max(320, at("curve").clientWidth), height = 300, left = 52, right = 14, top = 12, bottom = 30;
   const last = Math.max(state.rounds, points.at(-1).round, 2);
   const x = round => left + (width - left - right) * (round - 1) / (last - 1);
   const y = value => top + (height - top - bottom) * (1 - value);
@@ -128,7 +129,7 @@ function curve(state) {
     draw("line", {x1: left, x2: width - right, y1: y(value), y2: y(value), stroke: "var(--line)"});
     draw("text", {x: left - 8, y: y(value) + 4, "text-anchor": "end"}, 100 * value + " %");
   }
-  const steps = Math.min(last, 8);
+  const steps = Math.min(last, Math.floor(width / 110));
   for (let i = 0; i < steps; ++i) {
     const round = Math.round(1 + (last - 1) * i / Math.max(1, steps - 1));
     draw("text", {x: x(round), y: height - 8, "text-anchor": "middle"}, round);

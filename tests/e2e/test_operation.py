@@ -1,16 +1,21 @@
-"""What the roles show of themselves while they work, and how they end when they are asked to."""
+"""What the roles show of themselves while they work, how they end when they are asked to, and the
+example that starts all of them."""
 
 import json
+import os
+import random
 import re
+import resource
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import urllib.error
 import urllib.request
 
 from federation import Federation, free_port
-from sotto_program import SottoTest
+from sotto_program import PROGRAM, ROOT, SottoTest, sotto
 from test_federation import RECIPE
 
 KEYS = {"time", "role", "event", "round", "clients", "reports", "released", "chunks", "accuracy",
@@ -24,6 +29,30 @@ def fetch(port, path):
 
 def value(metrics, name):
     return float(re.search(rf"^{re.escape(name)} (\S+)$", metrics, re.M).group(1))
+
+
+EXAMPLE = ROOT / "examples" / "federation"
+
+
+def free_ports(count):
+    """The first of so many free ports in a row."""
+    for _ in range(1000):
+        first = random.randrange(20000, 30000)
+        sockets = [socket.socket() for _ in range(count)]
+        try:
+            for i, one in enumerate(sockets):
+                one.bind(("127.0.0.1", first + i))
+            return first
+        except OSError:
+            continue
+        finally:
+            for one in sockets:
+                one.close()
+    raise RuntimeError("no free ports")
+
+
+def limit_descriptors():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (250, 250))
 
 
 class OperationTest(SottoTest):
@@ -173,3 +202,40 @@ class OperationTest(SottoTest):
                   "--listen", "127.0.0.1:0"]
         self.fails(2, ["'8x' is no address", "HOST:PORT"], *common, "--http", "8x")
         self.fails(1, ["--log", "no/such/file"], *common, "--log", "no/such/file")
+
+    def test_the_example_ends_with_a_model(self):
+        environment = dict(os.environ, SOTTO=PROGRAM, PORT=str(free_ports(4)))
+        out = self.folder / "example"
+        done = subprocess.run([EXAMPLE / "run", out], env=environment, capture_output=True,
+                              text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue((out / "server" / "model.pt").exists())
+        record = json.loads((out / "server" / "run.json").read_text())
+        self.assertEqual(record["status"], "finished")
+        self.assertIn("client-0", done.stdout)
+        for index in range(3):
+            self.ok("ledger", "verify", out / f"client-{index}.sqlite")
+
+    def test_the_units_are_valid(self):
+        if shutil.which("systemd-analyze") is None:
+            self.skipTest("there is no systemd-analyze")
+        units = sorted((EXAMPLE / "systemd").glob("*.service"))
+        self.assertEqual(len(units), 3)
+        for unit in units:
+            copy = self.folder / unit.name
+            copy.write_text(unit.read_text().replace("/usr/bin/sotto", PROGRAM))
+            done = subprocess.run(["systemd-analyze", "verify", "--man=no", copy],
+                                  capture_output=True, text=True, timeout=120)
+            complaints = [line for line in done.stderr.splitlines() if unit.name in line]
+            self.assertEqual((done.returncode, complaints), (0, []), unit.name + done.stderr)
+
+    def test_the_bench_measures_all_it_names(self):
+        result = self.json("bench", "federation", "--brief")
+        for key in ["bytes_per_client", "server_mb_per_second", "bare_mb_per_second", "ratio",
+                    "permute_ratio"]:
+            self.assertGreater(result[key], 0, key)
+        limited = sotto("bench", "federation", "--brief", preexec_fn=limit_descriptors)
+        # Only a process that may raise its own limit does it all the same.
+        if limited.returncode != 0:
+            self.assertEqual(limited.returncode, 2, limited.stderr)
+            self.assertIn("clients at most", limited.stderr)
