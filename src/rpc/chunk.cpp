@@ -27,6 +27,7 @@ std::vector<std::byte> from_hex(const std::string& hex) {
 }
 
 bool all_drawn(const PackedSymbols& packed, const ChunkSpec& spec) {
+  if (packed.bits() == 1 && spec.smallest <= 0 && spec.largest >= 1) return true;
   std::array<Symbol, 2048> piece;
   for (std::size_t first = 0; first < packed.size(); first += piece.size()) {
     const std::span<Symbol> part(piece.data(), std::min(piece.size(), packed.size() - first));
