@@ -21,14 +21,14 @@ struct Arguments {
 Result<int> relay(const Arguments& arguments) {
   rpc::ShufflerOptions options;
   options.stop = &stop_requested();
-  SOTTO_TRY(options.security, arguments.security.read());
+  SOTTO_TRY(options.security, arguments.security.read(identity::Role::kShuffler));
   options.listen = arguments.listen;
   options.server = arguments.server;
   options.state = arguments.state;
   options.minimum = arguments.minimum;
   options.on_ready = [&](const std::string& address) {
-    fmt::print(stderr, "sotto: shuffler on {}, {} connections, batches of {} reports or more\n",
-               address, options.security.plain() ? "plain" : "mutual TLS", options.minimum);
+    fmt::print(stderr, "sotto: shuffler on {}, {}, batches of {} reports or more\n", address,
+               shown(options.security), options.minimum);
   };
   options.on_note = [](const std::string& text) { fmt::print(stderr, "sotto: {}\n", text); };
   SOTTO_TRY(const rpc::ShufflerSummary summary, rpc::run_shuffler(options));
@@ -75,7 +75,7 @@ void add_shuffler(CLI::App& app, Action& action) {
       "Examples:\n"
       "  sotto shuffler --state runs/shuffler --plain\n"
       "  sotto shuffler --state /var/lib/sotto --server fed.example:7100 --listen 0.0.0.0:7101 "
-      "--min-batch 50 --ca ca.pem --cert shuffler.pem --key shuffler.key");
+      "--min-batch 50 --identity shuffler");
 }
 
 }  // namespace sotto::cli
