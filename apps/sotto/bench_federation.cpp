@@ -147,7 +147,7 @@ Result<Measured> Federation::measure(Progress& progress) {
   settings.invitation.recipe_hash = std::string(64, '0');
   settings.invitation.run = rpc::fresh_tag();
   settings.invitation.clients = std::max(arguments_.clients, arguments_.reports);
-  SOTTO_TRY(const rpc::SealKey key, rpc::SealKey::generate());
+  const identity::SealKey key = identity::SealKey::generate();
   SOTTO_TRY(rpc::Roster roster, rpc::Roster::open({}, settings.invitation.clients));
   coordinator_ = std::make_unique<rpc::Coordinator>(settings, key, std::move(roster));
   SOTTO_TRY(plan_, plan_for(arguments_, 1, arguments_.reports));
@@ -155,7 +155,7 @@ Result<Measured> Federation::measure(Progress& progress) {
             rpc::make_load(plan_, coordinator_->settings().invitation));
   // Before the first thread of the network.
   SOTTO_TRY(LoadChild child, LoadChild::start(report));
-  SOTTO_TRY(server_, rpc::Server::start("127.0.0.1:0", {}, *coordinator_));
+  SOTTO_TRY(server_, rpc::Server::start("127.0.0.1:0", {}, {}, *coordinator_));
   SOTTO_TRY(const auto drain, rpc::Drain::start("127.0.0.1:0"));
   Measured measured;
   measured.report_bytes = report.bytes();

@@ -23,7 +23,7 @@ struct Arguments {
 Result<int> relay(const Arguments& arguments) {
   rpc::ShufflerOptions options;
   options.stop = &stop_requested();
-  SOTTO_TRY(options.security, arguments.security.read());
+  SOTTO_TRY(options.security, arguments.security.read(identity::Role::kShuffler));
   options.listen = arguments.listen;
   options.server = arguments.server;
   options.state = arguments.state;
@@ -31,9 +31,8 @@ Result<int> relay(const Arguments& arguments) {
   SOTTO_TRY(const auto monitor, Monitor::start(arguments.monitor, {"shuffler", "Sotto shuffler"}));
   options.on_event = monitor->sink();
   options.on_ready = [&](const std::string& address) {
-    monitor->started(fmt::format("shuffler on {}, {} connections, batches of {} reports or more",
-                                 address, options.security.plain() ? "plain" : "mutual TLS",
-                                 options.minimum));
+    monitor->started(fmt::format("shuffler on {}, {}, batches of {} reports or more", address,
+                                 shown(options.security), options.minimum));
   };
   options.on_note = [&](const std::string& text) { monitor->problem(text); };
   SOTTO_TRY(const rpc::ShufflerSummary summary, rpc::run_shuffler(options));
@@ -83,7 +82,7 @@ void add_shuffler(CLI::App& app, Action& action) {
       "Examples:\n"
       "  sotto shuffler --state runs/shuffler --plain\n"
       "  sotto shuffler --state /var/lib/sotto --server fed.example:7100 --listen 0.0.0.0:7101 "
-      "--min-batch 50 --ca ca.pem --cert shuffler.pem --key shuffler.key");
+      "--min-batch 50 --identity shuffler");
 }
 
 }  // namespace sotto::cli

@@ -17,15 +17,18 @@ extern "C" void on_stop(int number) {
 }  // namespace
 
 void SecurityOptions::add_to(CLI::App& command) {
-  command.add_option("--ca", authority, "certificate of the federation's authority")
-      ->type_name("CA.pem");
-  command.add_option("--cert", certificate, "this role's certificate")->type_name("CERT.pem");
-  command.add_option("--key", key, "its private key")->type_name("KEY.pem");
+  command.add_option("--identity", bundle, "this node's bundle, from 'sotto keys init' or 'issue'")
+      ->type_name("FOLDER");
   command.add_flag("--plain", plain, "no certificates: for one machine and for tests");
 }
 
-Result<rpc::Security> SecurityOptions::read() const {
-  return rpc::read_security(authority, certificate, key, plain);
+Result<rpc::Security> SecurityOptions::read(identity::Role role) const {
+  return rpc::read_security(bundle, role, plain);
+}
+
+std::string shown(const rpc::Security& security) {
+  return security.plain() ? "plain connections"
+                          : "mutual TLS as '" + security.bundle->self.name + "'";
 }
 
 const std::atomic<bool>& stop_requested() {

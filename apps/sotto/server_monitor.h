@@ -16,6 +16,10 @@ class ServerMonitor {
                                                       const std::filesystem::path& out);
   void watch(rpc::Coordinator& coordinator, RunOptions& options);
 
+  /// A line for people, if there is one.
+  void say(const std::string& text) const {
+    if (!text.empty()) monitor_->say(text);
+  }
   void started(const std::string& text) { monitor_->started(text); }
   void stopping() { monitor_->stopping("asked to stop"); }
   void finished() { monitor_->board().note({monitor::What::kFinished, rounds_}); }

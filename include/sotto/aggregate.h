@@ -31,6 +31,9 @@ class Aggregator {
 
   /// The mean over the reports. An error if a coordinate has none or not as many as the others.
   Result<Released> release() const;
+  /// The same where envelopes were dropped: each coordinate is the mean of those it has, and the
+  /// release counts as one of so many reports as the poorest coordinate has.
+  Result<Released> release_with_gaps() const;
 
  private:
   std::shared_ptr<const Mechanism> mechanism_;

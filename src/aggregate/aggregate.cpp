@@ -207,9 +207,25 @@ Result<Released> Aggregator::release() const {
     return fail(ErrorKind::kRefused, "some weights have " + std::to_string(*fewest) +
                                          " reports and others " + std::to_string(*most));
   }
+  return release_with_gaps();
+}
+
+Result<Released> Aggregator::release_with_gaps() const {
+  settle();
+  const auto fewest = std::min_element(counts_.begin(), counts_.end());
+  if (counts_.empty() || *fewest == 0) {
+    return fail(ErrorKind::kRefused,
+                "some weights have no report in round " + std::to_string(round_));
+  }
   std::vector<double> mean(sums_.size());
-  mechanism_->decode(sums_, *most, 0, mean);
-  return Released(std::move(mean), *most);
+  for (std::size_t first = 0; first < sums_.size();) {
+    std::size_t end = first + 1;
+    while (end < sums_.size() && counts_[end] == counts_[first]) ++end;
+    mechanism_->decode(std::span(sums_).subspan(first, end - first), counts_[first], first,
+                       std::span(mean).subspan(first, end - first));
+    first = end;
+  }
+  return Released(std::move(mean), *fewest);
 }
 
 }  // namespace sotto

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <thread>
 
-#include "base/sha256.h"
 #include "rpc/client_link.h"
+#include "rpc/report_form.h"
 
 namespace sotto::rpc {
 namespace {
@@ -37,6 +37,9 @@ class Client {
   Result<void> join();
   Result<void> accept(const Invitation& invitation);
   Result<void> do_task(const Assignment& assignment);
+  /// When each chunk goes, in seconds from now; empty: at once.
+  std::vector<double> delays(std::chrono::time_point<Clock, std::chrono::duration<double>> begin,
+                             std::size_t chunks) const;
 
   ClientOptions options_;
   const MakeFactory& make_factory_;
@@ -46,6 +49,7 @@ class Client {
   ClientSummary summary_;
   RoundId done_round_ = 0;
   Attempt done_attempt_{};
+  double latency_ = 0.0;  // seconds: the longest random delay of a chunk
 };
 
 template <class Call>
@@ -65,7 +69,7 @@ auto Client::patiently(Call&& call) const -> decltype(call()) {
 Result<void> Client::accept(const Invitation& invitation) {
   SOTTO_TRY(const Recipe recipe,
             parse_recipe(invitation.recipe, "the server's recipe", invitation.settings));
-  const std::string hash = recipe_hash(recipe);
+  const std::string hash = recipe.fingerprint();
   if (hash != invitation.recipe_hash) {
     return fail(ErrorKind::kRefused, "the server's recipe is not the one it names: it hashes to " +
                                          hash + ", not to " + invitation.recipe_hash);
@@ -89,12 +93,19 @@ Result<void> Client::accept(const Invitation& invitation) {
                       "client that is started with --rehearsal takes part"
                     : "--rehearsal: this server does not rehearse");
   }
+  if (const Security& security = options_.security;
+      !security.plain() && invitation.seal_key != security.bundle->server_key) {
+    return fail(ErrorKind::kRefused,
+                "the server names another key to seal for than server.pub of this bundle");
+  }
   ParticipantOptions own = options_.participant;
+  own.server_key = invitation.seal_key;
   own.name = options_.name;
   own.index = joined_.index;
   own.clients = invitation.clients;
   own.share = options_.share.has_value();
-  own.task = recipe.fingerprint() + ':' + sha256_hex(invitation.run).substr(0, 16);
+  own.task = task_name(hash, invitation.run);
+  latency_ = recipe.shuffle.mode == "latency" ? recipe.shuffle.latency : 0.0;
   SOTTO_TRY(participant_,
             Participant::make(recipe, std::move(own), options_.ledger, make_factory_));
   if (options_.on_joined) options_.on_joined(recipe, joined_.index);
@@ -108,11 +119,22 @@ Result<void> Client::join() {
   return accept(joined_.invitation);
 }
 
+std::vector<double> Client::delays(
+    std::chrono::time_point<Clock, std::chrono::duration<double>> begin, std::size_t chunks) const {
+  if (!(latency_ > 0.0)) return {};
+  const std::chrono::duration<double> common = begin - Clock::now();
+  BitSource bits = BitSource::from_system();
+  std::vector<double> all(chunks);
+  for (double& delay : all) delay = std::max(0.0, common.count()) + latency_ * bits.unit();
+  return all;
+}
+
 Result<void> Client::do_task(const Assignment& assignment) {
   const TaskHeader& task = *assignment.task;
   if (task.recipe_hash != joined_.invitation.recipe_hash) {
     return fail(ErrorKind::kRefused, "the server has changed its recipe");
   }
+  const auto received = Clock::now();
   if (options_.on_task) options_.on_task(task.round);
   tell({monitor::What::kRoundBegan, task.round});
   const auto report = participant_->report(task, assignment.model);
@@ -124,7 +146,10 @@ Result<void> Client::do_task(const Assignment& assignment) {
   }
   if (!report) return tl::unexpected(report.error());
   tell_spent(task.round);
-  auto sent = patiently([&] { return link_.submit(task, joined_.invitation, *report); });
+  const auto begin = received + std::chrono::duration<double>(task.send_after_seconds);
+  auto sent = patiently([&] {
+    return link_.submit(task, joined_.invitation, *report, delays(begin, report->size()));
+  });
   if (sent) {
     ++summary_.reports;
     tell({monitor::What::kReportAccepted, task.round});

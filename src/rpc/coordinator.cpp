@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/text.h"
 #include "federation/budget.h"
 
 namespace sotto::rpc {
@@ -32,34 +33,53 @@ monitor::Event begun(const RoundPlan& plan) {
 
 }  // namespace
 
-Coordinator::Coordinator(Settings settings, const SealKey& key, Roster roster)
-    : settings_(std::move(settings)), key_(key), roster_(std::move(roster)) {
-  settings_.invitation.seal_key = key_.public_key();
+Coordinator::Coordinator(Settings settings, const identity::SealKey& key, Roster roster)
+    : settings_(std::move(settings)),
+      key_(key),
+      task_(task_name(settings_.invitation.recipe_hash, settings_.invitation.run)),
+      roster_(std::move(roster)) {
+  settings_.invitation.seal_key = key_.public_key;
+}
+
+identity::ChunkPlan Coordinator::chunk_plan(RoundId round, const ReportForm& form) const {
+  return {task_, round, form.largest_envelope()};
 }
 
 Result<Delivery> Coordinator::collect(const RoundPlan& plan, std::span<const float> model,
                                       std::span<const EnvelopeSink> sinks) {
   const bool shuffled = settings_.invitation.shuffled;
   SOTTO_TRY(Collection collection, Collection::begin(plan, model, shuffled));
+  if (on_begin) on_begin(plan, model.size());
   tell(begun(plan));
   std::unique_lock lock(mutex_);
   round_.emplace(std::move(collection));
   sinks_ = sinks;
   last_round_ = plan.round;
+  const auto latest_start = Collection::Clock::now() + seconds(settings_.wait_seconds);
   // After the deadline a shuffler has as long again to hand over the batch that it then closes.
   const auto grace = shuffled ? seconds(settings_.round_seconds) : Collection::Clock::duration{};
   while (!round_->complete() && !interrupted_) {
     if (!round_->deadline()) {
-      changed_.wait(lock);
+      if (changed_.wait_until(lock, latest_start) == std::cv_status::timeout &&
+          !round_->deadline()) {
+        break;
+      }
     } else if (changed_.wait_until(lock, *round_->deadline() + grace) == std::cv_status::timeout) {
       break;
     }
   }
   Delivery delivery;
-  delivery.groups = round_->outcome();
+  delivery.groups = round_->outcome(shuffler_here_ ? "the shuffler has handed over no batch"
+                                                   : "no shuffler has come");
+  const bool begun = round_->deadline().has_value() || round_->complete();
   round_.reset();
   sinks_ = {};
   if (interrupted_) return fail(ErrorKind::kIo, "stopped before the end of the round");
+  if (!begun) {
+    return fail(ErrorKind::kIo, "round " + std::to_string(plan.round) + ": no client came within " +
+                                    short_number(settings_.wait_seconds) +
+                                    " s (--wait-seconds); the same command goes on from here");
+  }
   return delivery;
 }
 
@@ -114,8 +134,11 @@ Result<Coordinator::Pulled> Coordinator::pull(const std::string& name, RoundId d
   if (done_round == last_round_ && done_attempt == round_->attempt()) return pulled;
   round_->start_clock(seconds(settings_.round_seconds));
   changed_.notify_all();
-  pulled.task = {round_->attempt(), *group, round_->plan().groups[*group].parts, round_->model(),
-                 to_seconds(round_->left())};
+  pulled.task = {
+      round_->attempt(),          *group, round_->plan().groups[*group].parts, round_->model(),
+      to_seconds(round_->left()), 0.0};
+  const double spare = settings_.round_seconds - settings_.work_seconds;
+  pulled.task->send_after_seconds = std::max(0.0, pulled.task->deadline_seconds - spare);
   return pulled;
 }
 
@@ -143,23 +166,22 @@ Result<std::optional<Coordinator::Awaited>> Coordinator::awaited(const std::stri
   if (!group) return fail(ErrorKind::kRefused, "this client was not asked in this round");
   const Collection::Group& wanted = round_->groups()[*group];
   if (wanted.arrived.contains(place)) return std::optional<Awaited>();
-  return std::optional<Awaited>(Awaited{*group, wanted.chunks});
+  return std::optional<Awaited>(Awaited{*group, wanted.form});
 }
 
 Result<bool> Coordinator::submit(const std::string& name, RoundId round,
                                  std::span<const std::vector<std::byte>> sealed) {
   SOTTO_TRY(const std::optional<Awaited> expected, awaited(name, round));
   if (!expected) return false;
-  if (sealed.size() != expected->chunks.size()) {
+  const ReportForm& form = *expected->form;
+  if (sealed.size() != form.chunks()) {
     return fail(ErrorKind::kRefused, "a report of " + std::to_string(sealed.size()) +
-                                         " chunks instead of " +
-                                         std::to_string(expected->chunks.size()));
+                                         " chunks instead of " + std::to_string(form.chunks()));
   }
   std::vector<Envelope> envelopes;
   for (std::size_t i = 0; i < sealed.size(); ++i) {
-    SOTTO_TRY(const std::vector<std::byte> chunk, key_.open(sealed[i]));
     SOTTO_TRY(Envelope envelope,
-              read_chunk(chunk, settings_.invitation.recipe_hash, round, expected->chunks[i]));
+              open_chunk(sealed[i], chunk_plan(round, form), form.chunk(i), key_));
     envelopes.push_back(std::move(envelope));
   }
   const std::scoped_lock lock(mutex_);
@@ -194,9 +216,9 @@ Coordinator::Open Coordinator::open() {
   open.attempt = round_->attempt();
   open.seconds_left = round_->deadline() ? to_seconds(round_->left()) : settings_.round_seconds;
   for (const Collection::Group& group : round_->groups()) {
-    Open::Group shown{group.asked.size(), {}, group.taken, group.closed()};
-    for (const ChunkSpec& chunk : group.chunks) shown.chunk_bytes.push_back(chunk.sealed_bytes);
-    open.groups.push_back(std::move(shown));
+    open.groups.push_back({group.asked.size(), group.form->chunks(),
+                           static_cast<std::uint32_t>(group.form->sealed_bytes()), group.taken,
+                           group.closed()});
   }
   return open;
 }
@@ -216,29 +238,29 @@ Result<void> Coordinator::begin_batch(RoundId round, const Attempt& attempt, std
 
 Result<void> Coordinator::deliver(const Attempt& attempt, std::size_t group,
                                   std::span<const std::byte> sealed) {
-  ChunkSpec spec;
+  std::shared_ptr<const ReportForm> form;
+  std::size_t place = 0;
   RoundId round = 0;
   std::uint64_t number = 0;
+  bool repeated = false;
   {
     const std::scoped_lock lock(mutex_);
     if (!round_ || round_->attempt() != attempt) {
       return fail(ErrorKind::kRefused, "chunk refused: its round is not open");
     }
-    SOTTO_TRY(const ChunkSpec* const next, round_->next_chunk(group));
-    spec = *next;
+    SOTTO_TRY(place, round_->next_chunk(group));
+    form = round_->groups()[group].form;
+    repeated = round_->repeated(group, sealed);
     round = round_->plan().round;
     number = round_->groups()[group].taken;
   }
   // Opening takes most of the time and needs no lock.
-  Result<Envelope> envelope = fail(ErrorKind::kCorrupt, "");
-  if (const auto chunk = key_.open(sealed)) {
-    envelope = read_chunk(*chunk, settings_.invitation.recipe_hash, round, spec);
-  }
+  const auto envelope = open_chunk(sealed, chunk_plan(round, *form), form->chunk(place), key_);
   const std::scoped_lock lock(mutex_);
   if (!round_ || round_->attempt() != attempt || round_->groups()[group].taken != number) {
     return fail(ErrorKind::kRefused, "chunk refused: another stream delivers this batch");
   }
-  const bool counted = envelope && sinks_.front()(*envelope);
+  const bool counted = !repeated && envelope && sinks_.front()(*envelope);
   round_->took_chunk(group, counted);
   if (round_->groups()[group].closed()) {
     tell_batch(round, round_->groups()[group]);

@@ -5,7 +5,10 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "rpc/credentials.h"
+#include "rpc/gate.h"
 #include "rpc/messages.h"
+#include "rpc/report_form.h"
+#include "rpc/submission.h"
 #include "sotto/v1/federation.grpc.pb.h"
 
 namespace sotto::rpc {
@@ -30,13 +33,15 @@ class DrainDesk final : public v1::Relay::Service {
 };
 
 v1::SubmitRequest header_of(const LoadReport& report, std::uint32_t client) {
-  v1::SubmitRequest request;
-  v1::SubmitHeader& header = *request.mutable_header();
+  v1::SubmitHeader header;
   header.set_name(load_name(client));
   header.set_round(report.round);
   header.set_recipe_hash(report.invitation.recipe_hash);
   header.set_chunks(static_cast<std::uint32_t>(report.sealed.size()));
   header.set_run(to_bytes(report.invitation.run));
+  header.set_digest(report.digest);
+  v1::SubmitRequest request;
+  *request.mutable_header() = sign(Security{}, "server", method::kSubmit, header.name(), header);
   return request;
 }
 
@@ -75,17 +80,22 @@ std::uint64_t LoadReport::bytes() const {
 std::string load_name(std::uint32_t client) { return "load-" + std::to_string(client); }
 
 Result<LoadReport> make_load(const RoundPlan& plan, const Invitation& invitation) {
-  LoadReport load{plan.round, invitation, {}};
+  LoadReport load{plan.round, invitation, {}, ""};
+  SOTTO_TRY(const ReportForm form, ReportForm::make(plan.groups.front().parts, plan.split));
+  const std::string task = task_name(invitation.recipe_hash, invitation.run);
+  const identity::ChunkPlan chunks{task, plan.round, form.largest_envelope()};
   for (const Part& part : plan.groups.front().parts) {
     BitSource bits = BitSource::from_seed(1, "load");
     const Domain& domain = part.mechanism->domain();
     const Update update(domain.layout, std::vector<float>(domain.layout->size()));
     for (const Envelope& envelope :
          pack(part.mechanism->perturb(bound(update, domain), bits), plan.round, plan.split)) {
-      load.sealed.push_back(
-          seal(write_chunk(invitation.recipe_hash, envelope.serialize()), invitation.seal_key));
+      SOTTO_TRY(std::vector<std::byte> sealed,
+                identity::seal(envelope, chunks, invitation.seal_key));
+      load.sealed.push_back(std::move(sealed));
     }
   }
+  load.digest = digest_of(load.sealed);
   return load;
 }
 
@@ -109,7 +119,8 @@ Result<std::unique_ptr<Crowd>> Crowd::join(const std::string& address, std::uint
     request.set_name(load_name(static_cast<std::uint32_t>(i)));
     request.set_wanted(static_cast<std::uint32_t>(i) + 1);
     v1::JoinReply reply;
-    const grpc::Status status = stubs[i]->Join(&context, request, &reply);
+    const grpc::Status status = stubs[i]->Join(
+        &context, sign(Security{}, "server", method::kJoin, request.name(), request), &reply);
     if (!status.ok()) return tl::unexpected(to_error(status, address));
     return {};
   }));

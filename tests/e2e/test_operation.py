@@ -212,7 +212,7 @@ class OperationTest(SottoTest):
         self.assertTrue((out / "server" / "model.pt").exists())
         record = json.loads((out / "server" / "run.json").read_text())
         self.assertEqual(record["status"], "finished")
-        self.assertIn("client-0", done.stdout)
+        self.assertIn("client-1", done.stdout)
         for index in range(3):
             self.ok("ledger", "verify", out / f"client-{index}.sqlite")
 
