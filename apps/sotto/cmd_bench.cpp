@@ -6,6 +6,9 @@
 #include "base/nearest.h"
 #include "base/simd.h"
 #include "bench_audit.h"
+#ifdef SOTTO_WITH_RPC
+#include "bench_federation.h"
+#endif
 #include "bench_mechanisms.h"
 #ifdef SOTTO_WITH_IDENTITY
 #include "bench_sealed.h"
@@ -237,6 +240,9 @@ void add_bench(CLI::App& app, Action& action) {
   sub->require_subcommand(1);
   add_bench_mechanisms(*sub, action);
   add_bench_audit(*sub, action);
+#ifdef SOTTO_WITH_RPC
+  add_bench_federation(*sub, action);
+#endif
 #ifdef SOTTO_WITH_IDENTITY
   add_bench_sealed(*sub, action);
 #endif

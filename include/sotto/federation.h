@@ -68,6 +68,7 @@ struct Delivery {
   struct Group {
     std::uint64_t reports = 0;  // that were sent
     std::string withheld;       // why nothing may be released; empty where something may
+    std::uint64_t dropped = 0;  // envelopes that did not arrive as what the round asked for
   };
   std::vector<Group> groups;  // as in the plan
   /// Of secure aggregation: what the reports add up to, and bytes that are no envelope's.

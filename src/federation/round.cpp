@@ -1,5 +1,6 @@
 #include "federation/round.h"
 
+#include <algorithm>
 #include <map>
 
 #include "base/clock.h"
@@ -47,6 +48,27 @@ Result<Intake> make_intake(const RoundPlan& plan) {
   return intake;
 }
 
+/// Publishes a group's means, or says why not. Where envelopes were dropped, all of the group
+/// counts as so many reports as its poorest coordinate has.
+Result<void> release_group(const Intake& all, const ClientGroup& group, std::uint64_t min_batch,
+                           CollectedGroup& result) {
+  std::vector<Released> released;
+  for (const Part& part : group.parts) {
+    const Aggregator& sums = all.sums.find(part.mechanism->id())->second;
+    auto mean = result.dropped == 0 ? sums.release() : sums.release_with_gaps();
+    if (!mean && result.dropped == 0) return tl::unexpected(mean.error());
+    const std::uint64_t reports = mean ? mean->reports() : 0;
+    result.reports = released.empty() ? reports : std::min(result.reports, reports);
+    if (mean) released.push_back(std::move(*mean));
+  }
+  if (result.reports < std::max<std::uint64_t>(1, min_batch)) {
+    result.withheld = std::to_string(result.reports) + " reports are fewer than shuffle.min_batch";
+    return {};
+  }
+  result.released = std::move(released);
+  return {};
+}
+
 }  // namespace
 
 std::uint64_t CollectedRound::reports() const {
@@ -85,19 +107,9 @@ Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan
     CollectedGroup result;
     result.reports = delivery.groups[i].reports;
     result.withheld = delivery.groups[i].withheld;
-    if (result.reports == 0) {
-      result.withheld = "no reports";
-    } else if (result.withheld.empty() && result.reports < min_batch) {
-      result.withheld =
-          std::to_string(result.reports) + " reports are fewer than shuffle.min_batch";
-    }
-    if (result.withheld.empty()) {
-      for (const Part& part : plan.groups[i].parts) {
-        SOTTO_TRY(Released released, all.sums.find(part.mechanism->id())->second.release());
-        result.reports = released.reports();
-        result.released.push_back(std::move(released));
-      }
-    }
+    result.dropped = delivery.groups[i].dropped;
+    if (result.reports == 0 && result.withheld.empty()) result.withheld = "no reports";
+    if (result.withheld.empty()) SOTTO_CHECK(release_group(all, plan.groups[i], min_batch, result));
     collected.groups.push_back(std::move(result));
   }
   collected.merge_seconds = merging.seconds();

@@ -243,6 +243,10 @@ void Run::step(RoundId number, const RoundPlan& plan, const CollectedRound& coll
     if (options_.observer) {
       options_.observer->on_release(plan, group, collected.groups[group].released);
     }
+    if (const std::uint64_t dropped = collected.groups[group].dropped; dropped > 0) {
+      note("round " + std::to_string(number) + ": " + std::to_string(dropped) +
+           " chunks did not open or are not what the round asked for; they are left out");
+    }
     if (released == 0) {
       note("round " + std::to_string(number) + ": " + collected.groups[group].withheld +
            "; nothing is released");
