@@ -86,6 +86,9 @@ Result<void> Client::accept(const Invitation& invitation) {
   if (invitation.shuffled && options_.shuffler.empty()) {
     return fail(ErrorKind::kUsage, "this federation has a shuffler: give --shuffler HOST:PORT");
   }
+  if (invitation.shuffled) {
+    SOTTO_CHECK(patiently([&] { return link_.check_shuffler(); }));
+  }
   if (invitation.rehearsal != options_.participant.rehearsal) {
     return fail(ErrorKind::kRefused,
                 invitation.rehearsal

@@ -79,6 +79,11 @@ Result<v1::Signed> ClientLink::signed_for(const Line& line, const char* method,
   return sign(options_.security, audience, method, options_.name, message);
 }
 
+Result<void> ClientLink::check_shuffler() const {
+  SOTTO_TRY(const std::string name, shuffler_line_->peer_name(kConnectSeconds));
+  return {};
+}
+
 Result<Joined> ClientLink::join() const {
   grpc::ClientContext context;
   set_deadline(context, kCallSeconds);

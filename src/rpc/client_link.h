@@ -26,6 +26,8 @@ class ClientLink {
   explicit ClientLink(const ClientOptions& options);
 
   Result<Joined> join() const;
+  /// Whether the node at the shuffler's address is one, before anything is paid for.
+  Result<void> check_shuffler() const;
   /// `most` weights, at most.
   Result<Assignment> pull(RoundId done_round, const Attempt& done, std::size_t weights) const;
   Result<void> decline(const TaskHeader& task) const;

@@ -165,7 +165,7 @@ Result<std::string> Line::peer_name(double seconds) const {
   do {
     const bool connected = channel_->WaitForConnected(std::chrono::system_clock::now() + kLook);
     if (const std::string why = peer_->refusal(); !why.empty()) {
-      return fail(ErrorKind::kRefused, address_ + ": " + why);
+      return fail(ErrorKind::kCorrupt, address_ + ": " + why);
     }
     const std::string name = peer_->name();
     if (connected && !name.empty()) return name;

@@ -36,7 +36,7 @@ class Line {
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   const std::string& address() const { return address_; }
   /// The name in the other side's certificate, once connected; empty where connections are plain.
-  /// kIo: nobody answers. kRefused: somebody else does.
+  /// kIo: nobody answers. kCorrupt: somebody else does, and trying again is of no use.
   Result<std::string> peer_name(double seconds) const;
 
  private:
