@@ -7,6 +7,7 @@
 #include "base/simd.h"
 #include "bench_audit.h"
 #include "bench_mechanisms.h"
+#include "bench_scale.h"
 #ifdef SOTTO_WITH_IDENTITY
 #include "bench_sealed.h"
 #endif
@@ -242,6 +243,7 @@ void add_bench(CLI::App& app, Action& action) {
 #endif
 #ifdef SOTTO_WITH_TRAIN
   add_bench_train(*sub, action);
+  add_bench_scale(*sub, action);
 #endif
   sub->footer(
       "Examples:\n"
