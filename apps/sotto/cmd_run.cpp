@@ -1,8 +1,7 @@
 // sotto run RECIPE.toml: a federated training, from recipe to model.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/file.h"
 #include "claims_shown.h"
 #include "cluster/launcher.h"
 #include "command.h"
@@ -98,6 +97,7 @@ Result<int> run_command(const Arguments& arguments) {
   }
   const std::filesystem::path out = arguments.out.empty() ? free_folder(run.recipe.output.name)
                                                           : std::filesystem::path(arguments.out);
+  SOTTO_CHECK(check_folder_can_be_written(out));
   run.options.out = out;
   run.options.ranks = ranks;
   run.options.threads =

@@ -1,7 +1,6 @@
 // sotto server RECIPE.toml: the rounds of `sotto run`, with clients that are processes.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/file.h"
