@@ -10,6 +10,7 @@
 #include "bench_federation.h"
 #endif
 #include "bench_mechanisms.h"
+#include "bench_scale.h"
 #ifdef SOTTO_WITH_IDENTITY
 #include "bench_sealed.h"
 #endif
@@ -248,6 +249,7 @@ void add_bench(CLI::App& app, Action& action) {
 #endif
 #ifdef SOTTO_WITH_TRAIN
   add_bench_train(*sub, action);
+  add_bench_scale(*sub, action);
 #endif
   sub->footer(
       "Examples:\n"

@@ -24,10 +24,17 @@ class Aggregator {
   /// that the mechanism cannot have drawn, and a report too many for exact sums.
   Result<void> accept(const Envelope& envelope);
 
-  /// Adds what secure aggregation summed already, under the same checks.
+  /// Adds what was summed already, under the same checks.
   Result<void> accept(const SummedEnvelope& sum);
 
   Result<void> merge(const Aggregator& other);
+
+  /// All that was accepted as one sum, for an aggregator elsewhere. An error if a coordinate has
+  /// not as many reports as the others.
+  Result<SummedEnvelope> summed() const;
+  /// The same for the sums that aggregators of this round and mechanism in other processes hold
+  /// together.
+  Result<SummedEnvelope> summed(std::vector<std::int64_t> sums, std::uint64_t reports) const;
 
   /// The mean over the reports. An error if a coordinate has none or not as many as the others.
   Result<Released> release() const;
@@ -36,6 +43,9 @@ class Aggregator {
   Result<Released> release_with_gaps() const;
 
  private:
+  /// The reports that every coordinate has.
+  Result<std::uint32_t> reports() const;
+
   std::shared_ptr<const Mechanism> mechanism_;
   RoundId round_;
   std::uint64_t capacity_;      // reports that sums can take without overflow

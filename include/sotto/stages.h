@@ -131,8 +131,8 @@ class Envelope {
 /// Cuts a report into envelopes of `split` symbols each (0: one envelope for the whole report).
 std::vector<Envelope> pack(Report report, RoundId round, std::size_t split = 0);
 
-/// What envelopes of several clients with one place add up to, where secure aggregation shows the
-/// server nothing else. Only it makes one.
+/// What envelopes of several clients with one place add up to: made by secure aggregation, which
+/// shows the server nothing else, and by an aggregator, for one of another process of the server.
 class SummedEnvelope {
  public:
   RoundId round() const noexcept { return round_; }
@@ -143,6 +143,7 @@ class SummedEnvelope {
 
  private:
   friend class secure::UnmaskingServer;
+  friend class Aggregator;
   SummedEnvelope() = default;
   RoundId round_ = 0;
   std::string mechanism_id_;

@@ -197,7 +197,7 @@ Result<void> Aggregator::merge(const Aggregator& other) {
   return {};
 }
 
-Result<Released> Aggregator::release() const {
+Result<std::uint32_t> Aggregator::reports() const {
   settle();
   const auto [fewest, most] = std::minmax_element(counts_.begin(), counts_.end());
   if (counts_.empty() || *most == 0) {
@@ -207,6 +207,29 @@ Result<Released> Aggregator::release() const {
     return fail(ErrorKind::kRefused, "some weights have " + std::to_string(*fewest) +
                                          " reports and others " + std::to_string(*most));
   }
+  return *most;
+}
+
+Result<SummedEnvelope> Aggregator::summed() const {
+  SOTTO_TRY(const std::uint32_t count, reports());
+  return summed(sums_, count);
+}
+
+Result<SummedEnvelope> Aggregator::summed(std::vector<std::int64_t> sums,
+                                          std::uint64_t reports) const {
+  if (sums.size() != sums_.size()) {
+    return fail(ErrorKind::kInternal, "sums of another mechanism");
+  }
+  SummedEnvelope envelope;
+  envelope.round_ = round_;
+  envelope.mechanism_id_ = std::string(mechanism_->id());
+  envelope.sums_ = std::move(sums);
+  envelope.reports_ = reports;
+  return envelope;
+}
+
+Result<Released> Aggregator::release() const {
+  SOTTO_CHECK(reports());
   return release_with_gaps();
 }
 

@@ -1,52 +1,12 @@
 #include "federation/round.h"
 
 #include <algorithm>
-#include <map>
 
 #include "base/clock.h"
-#include "sotto/aggregate.h"
+#include "federation/intake.h"
 
 namespace sotto {
 namespace {
-
-/// What one lane of the transport brings: sums for each mechanism of the round, by its id.
-struct Intake {
-  std::map<std::string, Aggregator, std::less<>> sums;
-  std::uint64_t bytes = 0;
-
-  Result<void> accept(const Envelope& envelope) {
-    const auto it = sums.find(envelope.mechanism_id());
-    if (it == sums.end()) {
-      return fail(ErrorKind::kRefused, "envelope refused: mechanism '" + envelope.mechanism_id() +
-                                           "' has no part in this round");
-    }
-    bytes += envelope.serialized_size();
-    return it->second.accept(envelope);
-  }
-  Result<void> accept(const SummedEnvelope& sum) {
-    const auto it = sums.find(sum.mechanism_id());
-    if (it == sums.end()) {
-      return fail(ErrorKind::kRefused,
-                  "sum refused: mechanism '" + sum.mechanism_id() + "' has no part in this round");
-    }
-    return it->second.accept(sum);
-  }
-};
-
-Result<Intake> make_intake(const RoundPlan& plan) {
-  Intake intake;
-  for (const ClientGroup& group : plan.groups) {
-    for (const Part& part : group.parts) {
-      const auto [it, fresh] = intake.sums.emplace(std::string(part.mechanism->id()),
-                                                   Aggregator(part.mechanism, plan.round));
-      if (!fresh) {
-        return fail(ErrorKind::kInternal, "two groups of a round share mechanism '" + it->first +
-                                              "': they are one batch");
-      }
-    }
-  }
-  return intake;
-}
 
 /// Publishes a group's means, or says why not. Where envelopes were dropped, all of the group
 /// counts as so many reports as its poorest coordinate has.
@@ -85,22 +45,14 @@ std::uint64_t CollectedRound::released() const {
 
 Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan,
                                      std::span<const float> model, std::uint64_t min_batch) {
-  SOTTO_TRY(const Intake empty, make_intake(plan));
+  SOTTO_TRY(const Intake empty, Intake::make(plan));
   std::vector<Intake> intakes(transport.lanes(), empty);
-  std::vector<EnvelopeSink> sinks;
-  for (Intake& intake : intakes) {
-    sinks.emplace_back([&intake](const Envelope& envelope) { return intake.accept(envelope); });
-  }
-  SOTTO_TRY(const Delivery delivery, transport.collect(plan, model, sinks));
+  SOTTO_TRY(const Delivery delivery, transport.collect(plan, model, sinks_of(intakes)));
 
   const Stopwatch merging;
   CollectedRound collected;
-  Intake& all = intakes.front();
-  for (std::size_t i = 0; i < intakes.size(); ++i) {
-    collected.bytes_up += intakes[i].bytes;
-    if (i == 0) continue;
-    for (auto& [id, sums] : all.sums) SOTTO_CHECK(sums.merge(intakes[i].sums.at(id)));
-  }
+  SOTTO_TRY(Intake all, join_lanes(std::move(intakes)));
+  collected.bytes_up += all.bytes;
   collected.bytes_up += delivery.bytes_up;
   for (const SummedEnvelope& sum : delivery.sums) SOTTO_CHECK(all.accept(sum));
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
