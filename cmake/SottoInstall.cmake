@@ -17,6 +17,9 @@ if(carried EQUAL 0)
 endif()
 if(SOTTO_CLI)
   install(TARGETS sotto_cli COMPONENT cli)
+  if(TARGET sotto_torch)
+    install(TARGETS sotto_torch DESTINATION ${CMAKE_INSTALL_LIBDIR}/sotto COMPONENT cli)
+  endif()
 endif()
 
 configure_package_config_file(cmake/sotto-config.cmake.in sotto-config.cmake

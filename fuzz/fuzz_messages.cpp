@@ -47,9 +47,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 3:
       if (const auto opened = read_open(parsed<v1::OpenReply>(data, size))) {
         for (const auto& group : opened->open.groups) {
-          for (const std::uint32_t bytes : group.chunk_bytes) {
-            fuzz::require(bytes > kSealBytes && bytes <= kLongestChunk);
-          }
+          fuzz::require(group.chunks > 0 && group.chunks <= kMostChunks);
+          fuzz::require(group.chunk_bytes > identity::kSealOverhead &&
+                        group.chunk_bytes <= kLongestChunk);
         }
       }
       break;
@@ -57,6 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       (void)check_known(parsed<v1::SubmitRequest>(data, size));
       (void)check_known(parsed<v1::DeliverRequest>(data, size));
       (void)check_known(parsed<v1::PullReply>(data, size));
+      (void)check_known(parsed<v1::Signed>(data, size));
       break;
     default:
       if (const auto report = read_report(fuzz::input(data, size))) {

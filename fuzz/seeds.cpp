@@ -28,15 +28,6 @@ Bytes small_envelope() {
   return out;
 }
 
-/// The envelope above in a chunk of the recipe whose hash is aa...aa.
-Bytes small_chunk() {
-  Bytes out = make::bytes_of("SOC1");
-  for (int i = 0; i < 32; ++i) make::put_little(out, 0xaa, 1);
-  const Bytes envelope = small_envelope();
-  out.insert(out.end(), envelope.begin(), envelope.end());
-  return out;
-}
-
 std::string small_certificate() {
   auto layout = std::make_shared<sotto::Layout>();
   layout->add("w", {3}, sotto::TensorRole::kParameter);
@@ -89,7 +80,6 @@ void write_images(const SeedFolder& seeds) {
   };
   seeds.add("image", "progressive.jpg", make::jpeg(17, 9, 3, pixel, true));
   seeds.add("envelope", "three_symbols", small_envelope());
-  seeds.add("chunk", "three_symbols", small_chunk());
   // A task and an answer to the shuffler whose first fields are small numbers.
   seeds.add("messages", "task", make::bytes_of("\x01\x08\x01"));
   seeds.add("messages", "open", make::bytes_of("\x03\x08\x01"));

@@ -15,6 +15,7 @@
 #include "sent_shown.h"
 #include "sotto/federation.h"
 #include "terminal.h"
+#include "torch_trainer.h"
 
 namespace sotto::cli {
 namespace {
@@ -26,14 +27,6 @@ struct Arguments {
   std::string plot;
   bool json = false;
 };
-
-MakeFactory trainer() {
-#ifdef SOTTO_WITH_TRAIN
-  return make_torch_factory;
-#else
-  return {};
-#endif
-}
 
 /// About sixteen numbers of rounds, each a good third more than the one before.
 std::vector<std::uint64_t> some_rounds(std::uint64_t most) {
@@ -145,7 +138,7 @@ Result<int> account_recipe(const Arguments& arguments, const std::vector<std::st
                 recipe.error().message + did_you_mean(arguments.recipe, commands));
   }
   if (!recipe) return tl::unexpected(recipe.error());
-  SOTTO_TRY(const PrivacyPlan plan, plan_privacy(*recipe, arguments.data, trainer()));
+  SOTTO_TRY(const PrivacyPlan plan, plan_privacy(*recipe, arguments.data, torch_trainer()));
   const Exposure& worst = worst_group(plan.groups).exposure;
   if (!arguments.plot.empty()) SOTTO_CHECK(write_plot(worst, arguments.plot));
   if (arguments.json) {

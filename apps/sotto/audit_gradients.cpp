@@ -14,6 +14,7 @@
 #include "report/chart.h"
 #include "report/markup.h"
 #include "terminal.h"
+#include "torch_trainer.h"
 
 namespace sotto::cli {
 namespace {
@@ -22,14 +23,6 @@ constexpr std::uint64_t kTrials = 1000;  // of one measurement, unless --trials 
 constexpr double kMostTrials = 1e12;     // in all
 /// The threshold is learned on a fifth as many trials as are tested, but no more than these.
 constexpr std::uint64_t kMostLearned = 65'536;
-
-FactoryMaker factory_maker() {
-#ifdef SOTTO_WITH_TRAIN
-  return make_torch_factory;
-#else
-  return nullptr;
-#endif
-}
 
 struct Audited {
   const MechanismInfo* info = nullptr;
@@ -64,7 +57,7 @@ Result<Scene> scene_of(const AuditOptions& options, const GradientOptions& gradi
   request.train_rounds = gradients.train_rounds;
   request.malicious_rounds = gradients.malicious_rounds;
   request.seed = options.seed;
-  return make_scene(request, factory_maker());
+  return make_scene(request, torch_trainer());
 }
 
 /// The trials in all after which the counts are looked at; the last one is the end.

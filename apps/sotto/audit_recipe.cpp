@@ -11,19 +11,12 @@
 #include "report/markup.h"
 #include "sotto/federation.h"
 #include "terminal.h"
+#include "torch_trainer.h"
 
 namespace sotto::cli {
 namespace {
 
 constexpr std::uint64_t kTrials = 100'000;  // of each mechanism, unless --trials says otherwise
-
-MakeFactory trainer() {
-#ifdef SOTTO_WITH_TRAIN
-  return make_torch_factory;
-#else
-  return {};
-#endif
-}
 
 /// Why nothing was audited.
 std::string why_not(const Exposure& exposure) {
@@ -66,7 +59,8 @@ Result<int> audit_recipe(const AuditOptions& options) {
   AuditPlan plan = options.plan();
   if (options.command->get_option("--trials")->count() == 0) plan.trials = kTrials;
   SOTTO_CHECK(plan.check());
-  SOTTO_TRY(PrivacyPlan promised, plan_privacy(recipe, options.gradients.data_folder, trainer()));
+  SOTTO_TRY(PrivacyPlan promised,
+            plan_privacy(recipe, options.gradients.data_folder, torch_trainer()));
   Progress progress("audit");
   plan.progress = [&progress](std::uint64_t done, std::uint64_t total) {
     progress.update(done, total);

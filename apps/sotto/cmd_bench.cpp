@@ -6,7 +6,11 @@
 #include "base/nearest.h"
 #include "base/simd.h"
 #include "bench_audit.h"
+#ifdef SOTTO_WITH_RPC
+#include "bench_federation.h"
+#endif
 #include "bench_mechanisms.h"
+#include "bench_scale.h"
 #ifdef SOTTO_WITH_IDENTITY
 #include "bench_sealed.h"
 #endif
@@ -253,11 +257,15 @@ void add_bench(CLI::App& app, Action& action) {
   sub->require_subcommand(1);
   add_bench_mechanisms(*sub, action);
   add_bench_audit(*sub, action);
+#ifdef SOTTO_WITH_RPC
+  add_bench_federation(*sub, action);
+#endif
 #ifdef SOTTO_WITH_IDENTITY
   add_bench_sealed(*sub, action);
 #endif
 #ifdef SOTTO_WITH_TRAIN
   add_bench_train(*sub, action);
+  add_bench_scale(*sub, action);
 #endif
   sub->footer(
       "Examples:\n"

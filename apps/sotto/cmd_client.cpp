@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "federation_options.h"
+#include "monitor_options.h"
 #include "rpc/client.h"
 #include "run_shown.h"
 
@@ -20,7 +21,9 @@ struct Arguments {
   std::string model;
   std::string recipe_hash;
   std::string ledger;
+  std::string policy;
   SecurityOptions security;
+  MonitorOptions monitor;
   std::int64_t share = -1;
   double epsilon = 0.0;
   double epsilon_per_round = 0.0;
@@ -31,8 +34,36 @@ struct Arguments {
   bool json = false;
 };
 
+/// The client's own word: the file of --policy, or that of its bundle.
+Result<std::optional<identity::Policy>> policy_of(const Arguments& arguments,
+                                                  const rpc::Security& security) {
+  std::filesystem::path file = arguments.policy;
+  if (file.empty() && security.plain()) return std::nullopt;
+  if (file.empty()) file = security.bundle->policy_file();
+  if (!std::filesystem::exists(file)) {
+    return fail(ErrorKind::kNotFound,
+                file.string() +
+                    ": a client without a policy takes part in nothing; 'sotto keys "
+                    "policy " +
+                    security.bundle->folder.string() + " --recipe ...' writes one");
+  }
+  SOTTO_TRY(identity::Policy policy, identity::read_policy(file));
+  return policy;
+}
+
 /// What this client allows over its lifetime; nothing unless it says so.
-Result<Limits> limits_of(const Arguments& arguments) {
+Result<Limits> limits_of(const Arguments& arguments,
+                         const std::optional<identity::Policy>& policy) {
+  const bool flags = arguments.unlimited || arguments.epsilon > 0.0 || arguments.delta > 0.0 ||
+                     arguments.epsilon_per_round > 0.0;
+  if (policy) {
+    if (flags) {
+      return fail(ErrorKind::kUsage,
+                  "--epsilon, --epsilon-per-round, --delta and --unlimited are for clients without "
+                  "a policy: this one's says what it may spend");
+    }
+    return Limits{policy->epsilon_per_round, policy->epsilon, policy->delta, policy->rounds};
+  }
   if (arguments.unlimited) return Limits::unlimited();
   if (!(arguments.epsilon > 0.0)) {
     return fail(ErrorKind::kUsage,
@@ -46,13 +77,25 @@ Result<Limits> limits_of(const Arguments& arguments) {
   return limits;
 }
 
+/// What the certificate says, or with --plain what the command line says.
+Result<std::string> name_of(const Arguments& arguments, const rpc::Security& security) {
+  if (security.plain()) {
+    if (!arguments.name.empty()) return arguments.name;
+    return fail(ErrorKind::kUsage, "--name NAME: what this client calls itself, with --plain");
+  }
+  const std::string& own = security.bundle->self.name;
+  if (arguments.name.empty() || arguments.name == own) return own;
+  return fail(ErrorKind::kUsage,
+              "--name " + arguments.name + ": the certificate of --identity is of '" + own + "'");
+}
+
 Result<int> take_part(const Arguments& arguments) {
   rpc::ClientOptions options;
   options.stop = &stop_requested();
-  SOTTO_TRY(options.security, arguments.security.read());
+  SOTTO_TRY(options.security, arguments.security.read(identity::Role::kClient));
+  SOTTO_TRY(options.name, name_of(arguments, options.security));
   options.server = arguments.server;
   options.shuffler = arguments.shuffler;
-  options.name = arguments.name;
   options.recipe_hash = arguments.recipe_hash;
   options.patience_seconds = arguments.patience_seconds;
   if (arguments.share >= 0) options.share = static_cast<std::uint32_t>(arguments.share);
@@ -61,18 +104,24 @@ Result<int> take_part(const Arguments& arguments) {
   options.participant.data_folder = arguments.data_folder;
   options.participant.model_file = arguments.model;
   options.participant.rehearsal = arguments.rehearsal;
-  SOTTO_TRY(options.participant.limits, limits_of(arguments));
+  SOTTO_TRY(options.participant.policy, policy_of(arguments, options.security));
+  SOTTO_TRY(options.participant.limits, limits_of(arguments, options.participant.policy));
   SOTTO_TRY(options.ledger, open_ledger(arguments.ledger));
+  const std::string name = options.name;
+  SOTTO_TRY(const auto monitor, Monitor::start(arguments.monitor, {"client", name}));
+  options.on_event = monitor->sink();
   options.on_joined = [&](const Recipe& recipe, std::uint32_t index) {
-    fmt::print(stderr, "sotto: {} is client {} of {}; mechanism {}, shuffler {}\n", arguments.name,
-               index, recipe.output.name, recipe.privacy.mechanism,
-               recipe.shuffle.mode == "shuffler" ? arguments.shuffler : "none");
+    monitor->started(fmt::format("{} is client {} of {}; mechanism {}, shuffler {}", name, index,
+                                 recipe.output.name, recipe.privacy.mechanism,
+                                 recipe.shuffle.mode == "shuffler" ? arguments.shuffler : "none"));
   };
-  options.on_task = [](RoundId round) { fmt::print(stderr, "sotto: round {}\n", round); };
-  options.on_note = [](const std::string& text) { fmt::print(stderr, "sotto: {}\n", text); };
+  options.on_task = [&](RoundId round) { monitor->say(fmt::format("round {}", round)); };
+  options.on_note = [&](const std::string& text) { monitor->problem(text); };
   SOTTO_TRY(const rpc::ClientSummary summary, rpc::run_client(std::move(options), make_engine));
+  monitor->ended(stop_requested(),
+                 "what was charged is in the ledger, and the same command goes on");
   if (arguments.json) {
-    const nlohmann::json json = {{"name", arguments.name},
+    const nlohmann::json json = {{"name", name},
                                  {"index", summary.index},
                                  {"recipe_hash", summary.recipe_hash},
                                  {"reports", summary.reports},
@@ -101,6 +150,9 @@ void add_spending(CLI::App& sub, Arguments& arguments) {
       ->type_name("D")
       ->check(CLI::Range(0.0, 1.0));
   sub.add_flag("--unlimited", arguments.unlimited, "whatever the recipe asks for");
+  sub.add_option("--policy", arguments.policy,
+                 "what this client lets a server ask for; default: policy.toml of --identity")
+      ->type_name("FILE.toml");
 }
 
 }  // namespace
@@ -113,9 +165,9 @@ void add_client(CLI::App& app, Action& action) {
       ->capture_default_str();
   sub->add_option("--shuffler", arguments->shuffler, "the shuffler, where the recipe has one")
       ->type_name("HOST:PORT");
-  sub->add_option("--name", arguments->name, "as in this client's certificate")
-      ->type_name("NAME")
-      ->required();
+  sub->add_option("--name", arguments->name,
+                  "what this client calls itself, with --plain; else its certificate says it")
+      ->type_name("NAME");
   sub->add_option("--data", arguments->data,
                   "this client's samples: a known set or a file; what the recipe says of data is "
                   "the server's")
@@ -142,6 +194,7 @@ void add_client(CLI::App& app, Action& action) {
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   arguments->security.add_to(*sub);
+  arguments->monitor.add_to(*sub, false);
   sub->add_flag("--rehearsal", arguments->rehearsal,
                 "bits from the recipe's seed, which the server knows: no privacy");
   sub->add_flag("--json", arguments->json, "print what was done as JSON");
@@ -150,6 +203,8 @@ void add_client(CLI::App& app, Action& action) {
       "the\n"
       "same command, a client sends the report that it has paid for, and no other.\n\n"
       "Examples:\n"
+      "  sotto client --identity fed/ada --data mine.csv --ledger ada.sqlite "
+      "--server fed.example:7100\n"
       "  sotto client --name ada --data mine.csv --ledger ada.sqlite --epsilon 8 --plain\n"
       "  sotto client --name c0 --data embedded --share 0 --ledger c0.sqlite --unlimited --plain "
       "--rehearsal");

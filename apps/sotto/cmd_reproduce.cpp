@@ -1,8 +1,10 @@
 // sotto reproduce NAME: an experiment of a paper, what it reports beside what is measured here.
 #include <fmt/format.h>
 
+#include "cluster/launcher.h"
 #include "command.h"
 #include "data/known.h"
+#include "experiment/starter.h"
 #include "reproduce_audit.h"
 #include "reproduction.h"
 #include "terminal.h"
@@ -79,6 +81,8 @@ void print(const Arguments& arguments, const Reproduced& done) {
 }
 
 Result<int> run(const Arguments& arguments) {
+  SOTTO_TRY(const std::shared_ptr<Ranks> ranks, cluster::join());
+  if (ranks && !ranks->leads()) return serve_runs(*ranks), 0;
   SOTTO_TRY(const std::vector<Experiment> all, experiments());
   if (arguments.list) return list(all, arguments);
   std::vector<Experiment> chosen;
@@ -99,6 +103,7 @@ Result<int> run(const Arguments& arguments) {
     return fail(ErrorKind::kUsage, "reproduce: --out is the folder of one experiment");
   }
   ReproduceOptions options = arguments.options;
+  options.ranks = ranks;
   options.quiet = arguments.json || arguments.markdown;
   if (arguments.seeds > 0) options.seeds = arguments.seeds;
   int code = 0;

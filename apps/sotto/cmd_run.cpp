@@ -1,9 +1,9 @@
 // sotto run RECIPE.toml: a federated training, from recipe to model.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/file.h"
 #include "claims_shown.h"
+#include "cluster/launcher.h"
 #include "command.h"
 #include "run_shown.h"
 #include "terminal.h"
@@ -66,6 +66,17 @@ void print_summary(const RunResult& result, const std::filesystem::path& out) {
   fmt::print("see them with: sotto report {}\n", out.string());
 }
 
+/// The ranks above 0 of a job: they take part and write nothing.
+Result<int> help(const Arguments& arguments, const Result<Recipe>& recipe,
+                 std::shared_ptr<Ranks> ranks) {
+  RunOptions options;
+  options.threads = arguments.threads > 0 ? arguments.threads : cluster::threads_of_rank();
+  options.data_folder = arguments.data;
+  options.ranks = std::move(ranks);
+  SOTTO_CHECK(help_run(recipe, options, make_engine));
+  return 0;
+}
+
 Result<int> run_command(const Arguments& arguments) {
   if (arguments.keys) return print_keys();
   if (arguments.recipe.empty()) {
@@ -76,14 +87,21 @@ Result<int> run_command(const Arguments& arguments) {
   if (!arguments.device.empty()) settings.push_back("train.device=\"" + arguments.device + '"');
 
   ShownRun run;
+  SOTTO_TRY(const std::shared_ptr<Ranks> ranks, cluster::join());
+  if (ranks && !ranks->leads()) {
+    return help(arguments, load_recipe(arguments.recipe, settings), ranks);
+  }
   SOTTO_TRY(run.recipe, load_recipe(arguments.recipe, settings));
   if (arguments.resume && arguments.out.empty()) {
     return fail(ErrorKind::kUsage, "--resume needs --out DIR, the folder of the run to go on with");
   }
   const std::filesystem::path out = arguments.out.empty() ? free_folder(run.recipe.output.name)
                                                           : std::filesystem::path(arguments.out);
+  SOTTO_CHECK(check_folder_can_be_written(out));
   run.options.out = out;
-  run.options.threads = arguments.threads;
+  run.options.ranks = ranks;
+  run.options.threads =
+      arguments.threads == 0 && ranks ? cluster::threads_of_rank() : arguments.threads;
   run.options.data_folder = arguments.data;
   run.options.resume = arguments.resume;
   run.options.replace = arguments.replace;
@@ -117,7 +135,7 @@ void add_run(CLI::App& app, Action& action) {
                   "folder with data sets; default $SOTTO_DATA, then the cache")
       ->type_name("DIR");
   sub->add_option("--threads", arguments->threads,
-                  "clients trained side by side; default all cores")
+                  "clients trained side by side (in each rank of a job); default all cores")
       ->type_name("N")
       ->check(CLI::Range(1U, 4096U));
   sub->add_option("--seed", arguments->seed, "same as --set federation.seed=N")
@@ -136,12 +154,13 @@ void add_run(CLI::App& app, Action& action) {
   sub->add_flag("--json", arguments->json, "print the result as JSON (final, rounds, privacy)");
   sub->add_flag("--keys", arguments->keys, "list every key a recipe can have, and stop");
   sub->footer(
-      "The same recipe and seed give the same model, bit for bit, on any number of threads and\n"
-      "after kill -9 and --resume.\n\n"
+      "The same recipe and seed give the same model, bit for bit, on any number of threads, on\n"
+      "any number of ranks under mpirun, and after kill -9 and --resume.\n\n"
       "Examples:\n"
       "  sotto run recipes/embedded.toml\n"
       "  sotto run recipes/srr-mnist.toml --data ~/data --set federation.rounds=3 --out runs/try\n"
       "  sotto run recipes/srr-mnist.toml --out runs/try --resume\n"
+      "  mpirun -n 4 sotto run recipes/srr-mnist.toml --out runs/spread\n"
       "  sotto run recipes/embedded.toml --set ledger.rounds=3 --ledger clients.sqlite\n"
       "  sotto run recipes/embedded.toml --json | jq .final.accuracy");
   sub->callback([&action, arguments] { action = [arguments] { return run_command(*arguments); }; });

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "federation_options.h"
+#include "monitor_options.h"
 #include "rpc/shuffler.h"
 
 namespace sotto::cli {
@@ -15,23 +16,28 @@ struct Arguments {
   std::string state;
   std::uint32_t minimum = 2;
   SecurityOptions security;
+  MonitorOptions monitor;
   bool json = false;
 };
 
 Result<int> relay(const Arguments& arguments) {
   rpc::ShufflerOptions options;
   options.stop = &stop_requested();
-  SOTTO_TRY(options.security, arguments.security.read());
+  SOTTO_TRY(options.security, arguments.security.read(identity::Role::kShuffler));
   options.listen = arguments.listen;
   options.server = arguments.server;
   options.state = arguments.state;
   options.minimum = arguments.minimum;
+  SOTTO_TRY(const auto monitor, Monitor::start(arguments.monitor, {"shuffler", "Sotto shuffler"}));
+  options.on_event = monitor->sink();
   options.on_ready = [&](const std::string& address) {
-    fmt::print(stderr, "sotto: shuffler on {}, {} connections, batches of {} reports or more\n",
-               address, options.security.plain() ? "plain" : "mutual TLS", options.minimum);
+    monitor->started(fmt::format("shuffler on {}, {}, batches of {} reports or more", address,
+                                 shown(options.security), options.minimum));
   };
-  options.on_note = [](const std::string& text) { fmt::print(stderr, "sotto: {}\n", text); };
+  options.on_note = [&](const std::string& text) { monitor->problem(text); };
   SOTTO_TRY(const rpc::ShufflerSummary summary, rpc::run_shuffler(options));
+  monitor->ended(*options.stop, "sealed reports that wait stay in " + arguments.state +
+                                    ", and the same command goes on");
   if (arguments.json) {
     const nlohmann::json json = {{"batches", summary.batches},
                                  {"reports", summary.reports},
@@ -67,6 +73,7 @@ void add_shuffler(CLI::App& app, Action& action) {
       ->check(CLI::Range(1U, 1000000U))
       ->capture_default_str();
   arguments->security.add_to(*sub);
+  arguments->monitor.add_to(*sub, false);
   sub->add_flag("--json", arguments->json, "print what was done as JSON");
   sub->footer(
       "The reports are sealed to the server: the shuffler cannot read them. It knows who sent one\n"
@@ -75,7 +82,7 @@ void add_shuffler(CLI::App& app, Action& action) {
       "Examples:\n"
       "  sotto shuffler --state runs/shuffler --plain\n"
       "  sotto shuffler --state /var/lib/sotto --server fed.example:7100 --listen 0.0.0.0:7101 "
-      "--min-batch 50 --ca ca.pem --cert shuffler.pem --key shuffler.key");
+      "--min-batch 50 --identity shuffler");
 }
 
 }  // namespace sotto::cli

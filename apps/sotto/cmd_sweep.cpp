@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cluster/launcher.h"
 #include "command.h"
+#include "experiment/starter.h"
 #include "study_shown.h"
 #include "terminal.h"
 
@@ -69,9 +71,11 @@ Result<int> sweep(const Arguments& arguments) {
     return fail(ErrorKind::kUsage,
                 "sweep: nothing to vary: give --vary KEY=A,B,C, e.g. --vary privacy.epsilon=1,3,5");
   }
+  SOTTO_TRY(const std::shared_ptr<Ranks> ranks, cluster::join());
+  if (ranks && !ranks->leads()) return serve_runs(*ranks), 0;
   SOTTO_TRY(const Study study, study_of(arguments));
   SOTTO_TRY(const Summary summary,
-            run_study_shown(study, {arguments.jobs, arguments.threads, !arguments.json}));
+            run_study_shown(study, {arguments.jobs, arguments.threads, !arguments.json, ranks}));
   std::vector<std::string> figures;
   for (const LineChart& chart : varied_charts(summary)) figures.push_back(to_svg(chart));
   SOTTO_CHECK(write_results(summary, std::move(figures)));
@@ -117,10 +121,12 @@ void add_sweep(CLI::App& app, Action& action) {
       ->check(CLI::IsMember({"final", "best"}))
       ->capture_default_str();
   sub->add_option("--jobs", arguments->jobs,
-                  "runs side by side; each has cores / jobs threads; default one for each core")
+                  "runs side by side; each has cores / jobs threads; default one for each core; "
+                  "under mpirun one on each rank")
       ->type_name("N")
       ->check(CLI::Range(1U, 4096U));
-  sub->add_option("--threads", arguments->threads, "cores to use in all; default all")
+  sub->add_option("--threads", arguments->threads,
+                  "cores to use in all, under mpirun for each run; default all")
       ->type_name("N")
       ->check(CLI::Range(1U, 4096U));
   sub->add_flag("--json", arguments->json, "print the results as JSON");

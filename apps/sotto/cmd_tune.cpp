@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "command.h"
 #include "data/npy.h"
-#include "mechanism/srr_tune.h"
+#include "mechanism/srr_compare.h"
 #include "mechanism_options.h"
 #include "sotto/mechanism.h"
 #include "terminal.h"
@@ -23,19 +23,6 @@ struct Arguments {
   double precision = 4.0;
   std::string input = "worst";
   bool json = false;
-};
-
-struct Squares {
-  double mse = 0.0;
-  double worst_mse = 0.0;
-  double centre_mse = 0.0;
-};
-
-struct Outcome {
-  SrrQuality tuned;
-  std::optional<SrrQuality> paper;
-  std::optional<Squares> optimal;
-  double exact_epsilon = 0.0;
 };
 
 /// "worst", "uniform", "normal:S" or a file of values.
@@ -64,47 +51,6 @@ Result<SrrInputs> read_inputs(const std::string& text, const DecimalGrid& grid) 
   return SrrInputs::values(grid, values);
 }
 
-/// The setting of the paper's MNIST experiments, 10 groups and the step 20 on 1,501 grid values; on
-/// other grids the step in proportion, so that the staircase keeps its shape.
-std::optional<SrrQuality> of_paper(const DecimalGrid& grid, double epsilon,
-                                   const SrrInputs& inputs) {
-  const double step = std::round(20.0 * static_cast<double>(grid.size()) / 1501.0);
-  auto quality = srr_quality(grid, epsilon, {10, step}, inputs);
-  return quality ? std::optional(*quality) : std::nullopt;
-}
-
-double squared_error(const Mechanism& mechanism, double input) {
-  const auto weight = static_cast<float>(input);
-  const Moments moments = mechanism.moments({&weight, 1}, 0);
-  return moments.bias * moments.bias + moments.variance;
-}
-
-/// `optimal` at the same epsilon and range: its error at a hundred distances from the centre, to
-/// both sides, each with the weight of the inputs around it.
-std::optional<Squares> of_optimal(const Arguments& arguments, const Range& range,
-                                  const DecimalGrid& grid, const SrrInputs& inputs) {
-  if (!find_mechanism("optimal")) return std::nullopt;
-  const auto made =
-      make_mechanism("optimal", domain_of(1, range), {{"epsilon", arguments.epsilon}});
-  if (!made) return std::nullopt;
-  Squares error;
-  error.centre_mse = squared_error(**made, range.centre);
-  const std::int64_t count = grid.radius() + 1;
-  const std::int64_t cells = std::min<std::int64_t>(count, 101);
-  for (std::int64_t cell = 0; cell < cells; ++cell) {
-    const std::int64_t from = cell * count / cells, to = (cell + 1) * count / cells;
-    const double weight = inputs.weight_below(to) - inputs.weight_below(from);
-    const double offset = static_cast<double>(grid.radius() - from) * grid.step();
-    const double above = squared_error(**made, range.centre + offset);
-    const double below = squared_error(**made, range.centre - offset);
-    error.mse += weight * (above + below) / 2.0;
-    error.worst_mse = std::max({error.worst_mse, above, below});
-  }
-  // For srr the worst input is an end; for another mechanism it may be anywhere.
-  if (arguments.input == "worst") error.mse = error.worst_mse;
-  return error;
-}
-
 nlohmann::ordered_json quality_json(const SrrQuality& quality) {
   return {{"groups", quality.setting.groups},
           {"step", quality.setting.step},
@@ -117,7 +63,7 @@ nlohmann::ordered_json quality_json(const SrrQuality& quality) {
           {"l1_within_radius", quality.l1_within_radius}};
 }
 
-void print_json(const Arguments& arguments, const Range& range, const Outcome& outcome) {
+void print_json(const Arguments& arguments, const Range& range, const SrrComparison& outcome) {
   nlohmann::ordered_json json = {
       {"epsilon", arguments.epsilon},     {"exact_epsilon", outcome.exact_epsilon},
       {"precision", arguments.precision}, {"centre", range.centre},
@@ -131,7 +77,7 @@ void print_json(const Arguments& arguments, const Range& range, const Outcome& o
     json["ratio"] = outcome.paper->mse / outcome.tuned.mse;
   }
   if (outcome.optimal) {
-    const Squares& optimal = *outcome.optimal;
+    const SquaredErrors& optimal = *outcome.optimal;
     json["optimal"] = {{"mse", optimal.mse},
                        {"rmse", std::sqrt(optimal.mse)},
                        {"worst_mse", optimal.worst_mse},
@@ -141,7 +87,7 @@ void print_json(const Arguments& arguments, const Range& range, const Outcome& o
 }
 
 void print_table(const Arguments& arguments, const Range& range, const DecimalGrid& grid,
-                 const Outcome& outcome) {
+                 const SrrComparison& outcome) {
   const auto in_radii = [&](double mse) {
     return fmt::format("{:.4f} r", std::sqrt(mse) / range.radius);
   };
@@ -182,27 +128,19 @@ void print_table(const Arguments& arguments, const Range& range, const DecimalGr
 
 Result<int> tune(const Arguments& arguments) {
   SOTTO_TRY(const Range range, parse_range(arguments.range));
-  Parameters parameters = {{"epsilon", arguments.epsilon}, {"precision", arguments.precision}};
-  // Says what is wrong with epsilon, range or precision before the search begins.
-  SOTTO_TRY(auto mechanism, make_mechanism("srr", domain_of(1, range), parameters));
-  SOTTO_TRY(const DecimalGrid grid, DecimalGrid::make(range, arguments.precision));
-  SOTTO_TRY(const SrrInputs inputs, read_inputs(arguments.input, grid));
-  Outcome outcome;
-  {
+  const auto inputs = [&](const DecimalGrid& grid) { return read_inputs(arguments.input, grid); };
+  const SrrTask task{range, arguments.epsilon, arguments.precision, inputs,
+                     arguments.input == "worst"};
+  const auto search = [&] {
     Progress progress("tuning");
-    outcome.tuned =
-        tune_srr(grid, arguments.epsilon, inputs,
-                 [&](std::size_t done, std::size_t all) { progress.update(done, all); });
-    outcome.paper = of_paper(grid, arguments.epsilon, inputs);
-    outcome.optimal = of_optimal(arguments, range, grid, inputs);
-  }
-  parameters["groups"] = static_cast<double>(outcome.tuned.setting.groups);
-  parameters["step"] = outcome.tuned.setting.step;
-  SOTTO_TRY(mechanism, make_mechanism("srr", domain_of(1, range), parameters));
-  outcome.exact_epsilon = mechanism->guarantee().unit_epsilon;
+    return tune_and_compare(task,
+                            [&](std::size_t done, std::size_t all) { progress.update(done, all); });
+  };
+  SOTTO_TRY(const SrrComparison outcome, search());
   if (arguments.json) {
     print_json(arguments, range, outcome);
   } else {
+    SOTTO_TRY(const DecimalGrid grid, DecimalGrid::make(range, arguments.precision));
     print_table(arguments, range, grid, outcome);
   }
   return 0;

@@ -10,16 +10,18 @@
 namespace sotto::cli {
 
 struct SecurityOptions {
-  std::string authority;
-  std::string certificate;
-  std::string key;
+  std::string bundle;
   bool plain = false;
 
   void add_to(CLI::App& command);
-  Result<rpc::Security> read() const;
+  Result<rpc::Security> read(identity::Role role) const;
 };
 
-/// Set by SIGINT and SIGTERM from the first call on: the role ends what it is at and returns.
+/// "mutual TLS as 'server'", "plain connections".
+std::string shown(const rpc::Security& security);
+
+/// Set by SIGINT and SIGTERM from the first call on: the role ends what it is at and returns. A
+/// second signal ends the process at once.
 const std::atomic<bool>& stop_requested();
 
 }  // namespace sotto::cli

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "base/nearest.h"
+#include "cluster/launcher.h"
 #include "command.h"
 #include "sotto/version.h"
 
@@ -43,6 +44,23 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   return error.what();
 }
 
+/// Of the ranks of a job only the first prints and has an exit code of its own: a launcher ends the
+/// others as soon as one returns another code than 0.
+bool is_helper() { return cluster::launched().rank > 0; }
+
+int usage_error(const std::string& text) {
+  if (is_helper()) return 0;
+  fmt::print(stderr, "sotto: {}\n", text);
+  return kUsage;
+}
+
+/// Whether the command shares its work with the other ranks of a job.
+bool spreads(const CLI::App& app) {
+  const std::string name = app.get_subcommands().front()->get_name();
+  return name == "run" || name == "sweep" || name == "reproduce" ||
+         (name == "bench" && reached(app).get_name() == "scale");
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Sotto: federated learning in which nothing leaves a client unprotected"};
   app.set_version_flag("--version", "sotto " SOTTO_VERSION);
@@ -66,11 +84,16 @@ int run(int argc, char** argv) {
     for (const CLI::App* level = &at; level != &app; level = level->get_parent()) {
       path = ' ' + level->get_name() + path;
     }
+    if (is_helper()) return 0;
     fmt::print(stderr, "sotto{}: {}\nTry 'sotto{} --help'.\n", path, complaint(app, error), path);
     return kUsage;
   }
 
+  if (cluster::has_company() && !spreads(app)) {
+    return usage_error("this command is not spread over ranks: start it without the launcher");
+  }
   Result<int> result = action();
+  if (is_helper()) return 0;  // rank 0 was told what went wrong here, and it alone decides
   if (result && std::fflush(stdout) != 0) {
     result = fail(ErrorKind::kIo, "standard output cannot be written");
   }
@@ -87,10 +110,14 @@ int main(int argc, char** argv) {
   // maps and unmaps such blocks every time, and the kernel clears their pages every time.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  if (sotto::cluster::launched().rank > 0 && std::freopen("/dev/null", "w", stdout) == nullptr) {
+    return 1;
+  }
   try {
     return sotto::cli::run(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sotto: internal error: %s\n", error.what());
+    sotto::cluster::abandon(1);
     return 1;
   }
 }

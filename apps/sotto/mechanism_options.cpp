@@ -149,18 +149,6 @@ bool takes(const MechanismInfo& info, std::string_view parameter) {
                      [&](const ParameterInfo& p) { return p.name == parameter; });
 }
 
-std::string_view name_of(MechanismKind kind) {
-  switch (kind) {
-    case MechanismKind::kValue:
-      return "value";
-    case MechanismKind::kVector:
-      return "vector";
-    case MechanismKind::kBits:
-      break;
-  }
-  return "bits";
-}
-
 Domain domain_of(std::size_t size, const Range& range) {
   auto layout = std::make_shared<Layout>();
   layout->add("input", {static_cast<std::int64_t>(size)}, TensorRole::kParameter);

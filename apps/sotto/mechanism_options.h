@@ -48,9 +48,6 @@ std::optional<double> parse_number(std::string_view text);
 
 bool takes(const MechanismInfo& info, std::string_view parameter);
 
-/// "value", "vector" or "bits".
-std::string_view name_of(MechanismKind kind);
-
 /// A domain of one tensor.
 Domain domain_of(std::size_t size, const Range& range);
 

@@ -199,7 +199,7 @@ Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOption
     return fail(ErrorKind::kUsage, experiment.name + " has no row with '" + options.only + "'");
   }
   SOTTO_TRY(const Summary summary,
-            run_study_shown(study, {options.jobs, options.threads, !options.quiet}));
+            run_study_shown(study, {options.jobs, options.threads, !options.quiet, options.ranks}));
   SOTTO_CHECK(write_results(summary, figures_of(experiment, summary)));
   Reproduced done;
   done.json = results_json(summary);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "experiment/registry.h"
+#include "sotto/ranks.h"
 
 namespace sotto::cli {
 
@@ -19,7 +20,8 @@ struct ReproduceOptions {
   unsigned jobs = 0;
   unsigned threads = 0;
   bool quick = false;
-  bool quiet = false;  // nothing on stdout while it runs
+  bool quiet = false;                 // nothing on stdout while it runs
+  std::shared_ptr<Ranks> ranks = {};  // of a job: each is given whole runs
 };
 
 struct Reproduced {

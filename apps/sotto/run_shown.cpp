@@ -78,7 +78,8 @@ Result<RunResult> run_shown(ShownRun run) {
   run.options.on_prepare = [&](const char* stage, std::uint64_t done, std::uint64_t total) {
     progress.update(done, total, stage);
   };
-  run.options.on_round = [&](const RoundMetrics& metrics) {
+  run.options.on_round = [&, also = run.options.on_round](const RoundMetrics& metrics) {
+    if (also) also(metrics);
     if (metrics.accuracy) accuracy = ", accuracy " + percent(metrics.accuracy);
     if (!run.print_rounds) return;
     progress.clear();
@@ -93,8 +94,9 @@ Result<RunResult> run_shown(ShownRun run) {
                duration(metrics.round_seconds));
     std::fflush(stdout);
   };
-  run.options.on_note = [&](const std::string& note) {
+  run.options.on_note = [&, instead = run.options.on_note](const std::string& note) {
     progress.clear();
+    if (instead) return instead(note);
     fmt::print(stderr, "sotto: {}\n", note);
   };
   return run_recipe(run.recipe, run.options, make_engine);

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "cluster/launcher.h"
+#include "experiment/starter.h"
 #include "report/findings.h"
 #include "terminal.h"
 
@@ -21,6 +23,10 @@ Result<Summary> run_study_shown(const Study& study, const StudyShown& shown) {
   StudyOptions options;
   options.jobs = shown.jobs;
   options.threads = shown.threads;
+  if (shown.ranks) {
+    const unsigned threads = shown.threads > 0 ? shown.threads : cluster::threads_of_rank();
+    options.starter = rank_starter(shown.ranks, threads);
+  }
   options.on_progress = [&](const StudyOptions::State& state) {
     progress.update(
         state.work_done, state.work,

@@ -7,13 +7,15 @@
 
 #include "experiment/results.h"
 #include "experiment/study.h"
+#include "sotto/ranks.h"
 
 namespace sotto::cli {
 
 struct StudyShown {
   unsigned jobs = 0;
   unsigned threads = 0;
-  bool print_runs = true;  // a line on stdout for each run that ended
+  bool print_runs = true;             // a line on stdout for each run that ended
+  std::shared_ptr<Ranks> ranks = {};  // of a job: each is given whole runs
 };
 
 /// Runs what is not finished. A run that fails is in the summary, not an error.

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "sotto/mechanism.h"
@@ -22,21 +24,43 @@ class Aggregator {
   /// that the mechanism cannot have drawn, and a report too many for exact sums.
   Result<void> accept(const Envelope& envelope);
 
-  /// Adds what secure aggregation summed already, under the same checks.
+  /// Adds what was summed already, under the same checks.
   Result<void> accept(const SummedEnvelope& sum);
 
   Result<void> merge(const Aggregator& other);
 
+  /// All that was accepted as one sum, for an aggregator elsewhere. An error if a coordinate has
+  /// not as many reports as the others.
+  Result<SummedEnvelope> summed() const;
+  /// The same for the sums that aggregators of this round and mechanism in other processes hold
+  /// together.
+  Result<SummedEnvelope> summed(std::vector<std::int64_t> sums, std::uint64_t reports) const;
+
   /// The mean over the reports. An error if a coordinate has none or not as many as the others.
   Result<Released> release() const;
+  /// The same where envelopes were dropped: each coordinate is the mean of those it has, and the
+  /// release counts as one of so many reports as the poorest coordinate has.
+  Result<Released> release_with_gaps() const;
 
  private:
+  /// The reports that every coordinate has.
+  Result<std::uint32_t> reports() const;
+
   std::shared_ptr<const Mechanism> mechanism_;
   RoundId round_;
   std::uint64_t capacity_;      // reports that sums can take without overflow
   std::uint64_t accepted_ = 0;  // envelopes
-  std::vector<std::int64_t> sums_;
-  std::vector<std::uint32_t> counts_;
+  void add_bits(const PackedSymbols& bits, std::size_t first);
+  /// Moves what waits into the sums; called before they are read.
+  void settle() const;
+
+  mutable std::vector<std::int64_t> sums_;
+  mutable std::vector<std::uint32_t> counts_;
+  /// Single bits wait here, one byte a coordinate, with the ranges that they came for and how
+  /// often: adding to bytes takes an eighth of the memory's time.
+  mutable std::vector<std::uint8_t> waiting_;
+  mutable std::map<std::pair<std::size_t, std::size_t>, std::uint32_t> ranges_;
+  mutable std::uint32_t waits_ = 0;  // envelopes: never more than a byte can count
 };
 
 }  // namespace sotto

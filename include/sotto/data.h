@@ -144,22 +144,42 @@ std::filesystem::path data_cache();
 
 // ---- partitions -----------------------------------------------------------------------------
 
-/// Which samples each client holds. O(samples) memory, whatever the number of clients.
+/// Which samples each client holds. O(samples) memory; where samples are repeated, none for a
+/// client: who holds what is worked out when it is asked for.
 class Partition {
  public:
+  /// Client i holds what lies between starts[i] and starts[i + 1].
   Partition(std::vector<std::uint32_t> order, std::vector<std::uint64_t> starts)
-      : order_(std::move(order)), starts_(std::move(starts)) {}
-  std::size_t clients() const noexcept { return starts_.size() - 1; }
+      : order_(std::move(order)), starts_(std::move(starts)), clients_(starts_.size() - 1) {}
+  /// Client i holds the next `each` samples of the ring that `order` is, after those of client
+  /// i - 1; each lap begins one sample later. So no sample is held by two clients more than
+  /// another.
+  static Partition repeated(std::vector<std::uint32_t> order, std::size_t clients,
+                            std::size_t each);
+
+  std::size_t clients() const noexcept { return clients_; }
   std::span<const std::uint32_t> client(std::size_t i) const {
-    return std::span(order_).subspan(starts_[i], starts_[i + 1] - starts_[i]);
+    if (each_ == 0) return std::span(order_).subspan(starts_[i], starts_[i + 1] - starts_[i]);
+    const std::uint64_t place = std::uint64_t{i} * each_;
+    return std::span(order_).subspan((place + place / ring_) % ring_, each_);
   }
 
  private:
-  std::vector<std::uint32_t> order_;
-  std::vector<std::uint64_t> starts_;  // clients + 1 of them
+  Partition(std::vector<std::uint32_t> order, std::size_t clients, std::size_t ring,
+            std::size_t each)
+      : order_(std::move(order)), clients_(clients), ring_(ring), each_(each) {}
+  std::vector<std::uint32_t> order_;   // of a ring, with its beginning once more at the end
+  std::vector<std::uint64_t> starts_;  // clients + 1 of them; none of a ring
+  std::size_t clients_;
+  std::size_t ring_ = 1;
+  std::size_t each_ = 0;  // samples of a client of a ring
 };
 
-/// `rule` is "iid", "stratified", "dirichlet(ALPHA)", "shards(K)" or "users".
+/// K of "repeat(K)"; nothing for any other rule.
+std::optional<std::size_t> repeated_samples(std::string_view rule);
+
+/// `rule` is "iid", "stratified", "dirichlet(ALPHA)", "shards(K)", "repeat(K)" or "users". With
+/// "repeat(K)" every client holds K samples, and there may be more clients than samples.
 /// Every client gets at least one sample; an error says why where that cannot be.
 Result<Partition> make_partition(const Dataset& data, std::string_view rule, std::size_t clients,
                                  std::uint64_t seed);

@@ -16,6 +16,7 @@
 #include "sotto/claims.h"
 #include "sotto/ledger.h"
 #include "sotto/mechanism.h"
+#include "sotto/ranks.h"
 #include "sotto/recipe.h"
 #include "sotto/records.h"
 #include "sotto/stages.h"
@@ -68,6 +69,7 @@ struct Delivery {
   struct Group {
     std::uint64_t reports = 0;  // that were sent
     std::string withheld;       // why nothing may be released; empty where something may
+    std::uint64_t dropped = 0;  // envelopes that did not arrive as what the round asked for
   };
   std::vector<Group> groups;  // as in the plan
   /// Of secure aggregation: what the reports add up to, and bytes that are no envelope's.
@@ -155,6 +157,9 @@ struct RunOptions {
   /// Brings the envelopes of clients that are processes of their own; empty: clients are threads of
   /// this one. Such clients keep their own ledgers.
   std::shared_ptr<Transport> transport;
+  /// Other processes that share the work of the clients; empty: this one does it all. This one is
+  /// rank 0, and the others are in help_run.
+  std::shared_ptr<Ranks> ranks;
   /// A client of a round is done: called from worker threads, one at a time.
   std::function<void(RoundId round, std::uint64_t done, std::uint64_t total)> on_client;
   std::function<void(const RoundMetrics&)> on_round;
@@ -196,6 +201,11 @@ using MakeFactory =
 /// certificate.json.
 Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
                              const MakeFactory& make_factory);
+
+/// The part of the ranks above 0 in run_recipe of rank 0, until it ends. They write nothing. An
+/// error here was told to rank 0, which ends the run with it.
+Result<void> help_run(const Result<Recipe>& recipe, const RunOptions& options,
+                      const MakeFactory& make_factory);
 
 /// What a recipe promises its clients, known before any training.
 struct PrivacyPlan {

@@ -112,6 +112,13 @@ class Ledger {
   };
   virtual Result<void> set_limits_all(std::span<const AccountLimits> accounts);
   virtual Result<Spent> spent(const std::string& client, const std::string& dataset) const = 0;
+  /// Whether there is an account to ask: unlike a refusal of spent(), which looks for similar
+  /// names, the answer takes no longer in a ledger of a million accounts.
+  virtual Result<bool> has_account(const std::string& client, const std::string& dataset) const {
+    const Result<Spent> found = spent(client, dataset);
+    if (!found && found.error().kind != ErrorKind::kNotFound) return tl::unexpected(found.error());
+    return found.has_value();
+  }
 
   /// Charges the request, or finds the charge that the same round has already: kRefused, with the
   /// reason, when the account does not allow it, or when the round was charged for another

@@ -153,6 +153,8 @@ struct ParameterInfo {
 };
 
 enum class MechanismKind { kValue, kVector, kBits };
+/// "value", "vector" or "bits".
+std::string_view name_of(MechanismKind kind) noexcept;
 
 struct MechanismInfo {
   std::string_view name;

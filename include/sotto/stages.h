@@ -75,6 +75,8 @@ class Bounded {
 
  private:
   friend Bounded bound(Update update, const Domain& domain);
+  friend Bounded bound(std::span<const float> values, const Domain& domain,
+                       std::vector<float> memory);
   friend class Mechanism;
   Bounded(std::vector<float> values, std::uint64_t domain)
       : values_(std::move(values)), domain_(domain) {}
@@ -85,6 +87,9 @@ class Bounded {
 /// Brings every value into the domain. Total: what is NaN or infinite becomes the centre of its
 /// range, and nothing that the caller can observe tells that it happened.
 Bounded bound(Update update, const Domain& domain);
+/// The same for values that belong to someone else, an array of another language: they are read
+/// once, where they lie, and arrive bounded in `memory`, whose content does not matter.
+Bounded bound(std::span<const float> values, const Domain& domain, std::vector<float> memory = {});
 
 class Report {
  public:
@@ -126,8 +131,8 @@ class Envelope {
 /// Cuts a report into envelopes of `split` symbols each (0: one envelope for the whole report).
 std::vector<Envelope> pack(Report report, RoundId round, std::size_t split = 0);
 
-/// What envelopes of several clients with one place add up to, where secure aggregation shows the
-/// server nothing else. Only it makes one.
+/// What envelopes of several clients with one place add up to: made by secure aggregation, which
+/// shows the server nothing else, and by an aggregator, for one of another process of the server.
 class SummedEnvelope {
  public:
   RoundId round() const noexcept { return round_; }
@@ -138,6 +143,7 @@ class SummedEnvelope {
 
  private:
   friend class secure::UnmaskingServer;
+  friend class Aggregator;
   SummedEnvelope() = default;
   RoundId round_ = 0;
   std::string mechanism_id_;

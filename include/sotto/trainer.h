@@ -70,6 +70,12 @@ struct EvaluationSums {
   std::uint64_t samples = 0;
   std::uint64_t correct = 0;
   double loss = 0.0;  // summed over samples
+
+  void add(const EvaluationSums& other) {
+    samples += other.samples;
+    correct += other.correct;
+    loss += other.loss;
+  }
 };
 
 class Trainer {

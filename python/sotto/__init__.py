@@ -17,14 +17,15 @@ from ._audit import AuditResult, audit
 from ._core import BudgetExceeded, PrivacyError
 from ._core import version as __version__
 from ._data import Data, Split, load_data
-from ._facts import MechanismInfo, ParameterInfo, Tuned, Verification, mechanisms, tune, verify
+from ._facts import (Errors, MechanismInfo, ParameterInfo, Setting, Tuned, Verification, mechanisms,
+                     tune, verify)
 from ._ledger import Ledger, Limits, Spent
 from ._mechanism import Guarantee, Mechanism, Moments, Report, Tensor
 from ._run import Round, RunResult, run
 
 __all__ = [
-    "AuditResult", "BudgetExceeded", "Data", "Guarantee", "Ledger", "Limits", "Mechanism",
+    "AuditResult", "BudgetExceeded", "Data", "Errors", "Guarantee", "Ledger", "Limits", "Mechanism",
     "MechanismInfo", "Moments", "ParameterInfo", "PrivacyError", "Report", "Round", "RunResult",
-    "Spent", "Split", "Tensor", "Tuned", "Verification", "account", "audit", "load_data",
+    "Setting", "Spent", "Split", "Tensor", "Tuned", "Verification", "account", "audit", "load_data",
     "mechanisms", "run", "tune", "verify", "__version__",
 ]

@@ -6,19 +6,20 @@ gave (library, type, device, shape) is remembered as a Form; results are returne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Tuple
+import math
+from typing import Any, NamedTuple, Tuple
 
 import numpy as np
 
 
 def is_tensor(x: Any) -> bool:
     """Whether `x` is a PyTorch tensor, without importing PyTorch."""
+    if isinstance(x, np.ndarray):
+        return False
     return hasattr(x, "detach") and hasattr(x, "device") and hasattr(x, "numpy")
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """Of an array: shape and type, and the device and class where it was a tensor."""
 
     shape: Tuple[int, ...]
@@ -27,7 +28,7 @@ class Form:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     @property
     def wide(self) -> bool:
@@ -65,6 +66,8 @@ def values_of(x: Any) -> np.ndarray:
             x = x.float()
         x = x.cpu().numpy()
     array = np.asarray(x)
+    if array.dtype == np.float32 and array.flags.c_contiguous:
+        return array
     if array.dtype.kind not in "fiub":
         raise ValueError(f"an array of {array.dtype}; valid: floats or integers")
     kind = np.float64 if array.dtype.itemsize > 4 or array.dtype == np.int32 else np.float32

@@ -61,20 +61,39 @@ class Verification:
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """The setting of srr with the least mean squared error, and what it costs."""
+class Errors:
+    """Squared errors of one weight, in its unit."""
+
+    mse: float  # over the inputs that were asked for
+    rmse: float  # its root
+    worst_mse: float
+    centre_mse: float
+
+
+@dataclass(frozen=True)
+class Setting(Errors):
+    """A setting of srr, and what it costs."""
 
     groups: int
     step: float
-    mse: float
-    rmse: float
-    worst_mse: float
-    centre_mse: float
-    edge_mean: float
-    worst_l1: float
-    l1_within_radius: bool
+    edge_mean: float  # where an input at c + r comes back on average, in radii from c
+    worst_l1: float  # the largest expected |error|
+    l1_within_radius: bool  # Theorem 5.2 of SRR-FL
+
+
+@dataclass(frozen=True)
+class Tuned(Setting):
+    """The setting of srr with the least mean squared error; keys as in `sotto tune srr --json`."""
+
     exact_epsilon: float
     mechanism: Mechanism
+    paper: Optional[Setting]  # the published setting; None where it is not valid on this grid
+    optimal: Optional[Errors]  # the mechanism `optimal`, which is unbiased
+
+    @property
+    def ratio(self) -> Optional[float]:
+        """How many times the mean squared error the published setting has."""
+        return None if self.paper is None else self.paper.mse / self.mse
 
 
 def mechanisms() -> List[MechanismInfo]:
@@ -84,9 +103,10 @@ def mechanisms() -> List[MechanismInfo]:
     >>> [m.name for m in sotto.mechanisms()][:3]
     ['two-point', 'srr', 'grr']
     """
-    return [MechanismInfo(**{**info, "parameters": tuple(
-        ParameterInfo(**parameter) for parameter in info["parameters"])})
-        for info in _core.mechanisms()]
+    all = _core.mechanisms()
+    for info in all:
+        info["parameters"] = tuple(ParameterInfo(**one) for one in info["parameters"])
+    return [MechanismInfo(**info) for info in all]
 
 
 def verify(mechanism: Union[str, Mechanism], *, range: Tuple[float, float] = (0.0, 1.0),
@@ -134,21 +154,27 @@ def tune(*, epsilon: float, range: Tuple[float, float], precision: float = 4,
     >>> best = sotto.tune(epsilon=5, range=(0, 0.075))
     >>> best.groups, best.exact_epsilon <= 5
     (2, True)
+    >>> best.mse <= best.paper.mse and best.ratio >= 1
+    True
     """
+    chosen: Union[str, float, List[float]]
     if isinstance(inputs, str):
+        chosen = inputs
         if inputs not in ("worst", "uniform"):
             raise ValueError(f"inputs '{inputs}'; valid: worst, uniform, a deviation above 0 or an "
                              "array of values")
     elif np.ndim(inputs) == 0:
-        inputs = float(inputs)
-        if not (np.isfinite(inputs) and inputs > 0):
+        chosen = float(inputs)
+        if not (np.isfinite(chosen) and chosen > 0):
             raise ValueError(f"inputs {inputs}; valid: a deviation above 0")
     else:
         values = values_of(inputs).ravel()
         if values.size == 0:
             raise ValueError("inputs: has no values")
-        inputs = values.tolist()
-    found = _core.tune(float(epsilon), float(range[0]), float(range[1]), float(precision), inputs)
+        chosen = values.tolist()
+    found = _core.tune(float(epsilon), float(range[0]), float(range[1]), float(precision), chosen)
     mechanism = Mechanism("srr", range=range, epsilon=epsilon, precision=precision,
                           groups=found["groups"], step=found["step"])
-    return Tuned(mechanism=mechanism, **found)
+    paper, optimal = found.pop("paper"), found.pop("optimal")
+    return Tuned(mechanism=mechanism, paper=None if paper is None else Setting(**paper),
+                 optimal=None if optimal is None else Errors(**optimal), **found)

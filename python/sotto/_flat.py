@@ -22,22 +22,24 @@ def check(mechanism: Mechanism, ledger: Any, who: str) -> None:
 
 
 def perturb_all(arrays: Sequence[np.ndarray], mechanism: Mechanism, ledger: Ledger, round: int,
-                before: Optional[Sequence[np.ndarray]] = None) -> List[np.ndarray]:
-    """All arrays as one report, decoded. With `before`: their differences to it travel."""
+                received: Optional[Sequence[np.ndarray]] = None,
+                delta: bool = False) -> List[np.ndarray]:
+    """All arrays as one report, decoded. They must have the shapes of those that were `received`;
+    with `delta`, their differences to them travel."""
     for i, array in enumerate(arrays):
         if array.dtype.kind != "f":
             raise PrivacyError(f"array {i} of {array.dtype} cannot be protected: nothing is sent")
     if not sum(array.size for array in arrays):
         raise PrivacyError("there is no value to protect: nothing is sent")
-    if before is not None and [a.shape for a in arrays] != [b.shape for b in before]:
+    if received is not None and [a.shape for a in arrays] != [b.shape for b in received]:
         raise PrivacyError("the arrays have other shapes than those that were received: nothing is "
                            "sent")
     flat = np.concatenate([array.astype(np.float64).ravel() for array in arrays])
-    if before is not None:
-        start = np.concatenate([array.astype(np.float64).ravel() for array in before])
+    if delta and received is not None:
+        start = np.concatenate([array.astype(np.float64).ravel() for array in received])
         flat = flat - start
     decoded = mechanism.perturb(flat, ledger=ledger, round=round).decode()
-    if before is not None:
+    if delta and received is not None:
         decoded = decoded + start
     ends = np.cumsum([array.size for array in arrays])
     return [part.reshape(array.shape).astype(array.dtype)

@@ -90,7 +90,8 @@ class Ledger:
         found = self._open.spent(self.client, self.dataset)
         if found is None:
             return None
-        return Spent(**{**found, "limits": Limits(*found["limits"])})
+        found["limits"] = Limits(*found["limits"])
+        return Spent(**found)
 
     def charge(self, mechanism: Mechanism, size: int, round: int) -> str:
         """Pays for a report of `size` values before any data is read; BudgetExceeded if refused.

@@ -244,7 +244,7 @@ class Mechanism:
                 first = report
                 aggregator = _core.Aggregator(report._made, report.round)
             aggregator.accept(report._envelope)
-        if first is None:
+        if first is None or aggregator is None:
             raise ValueError("decode: there is no report")
         mean, _ = aggregator.release()
         return first._form.dress(mean, _output_shape(first._form, len(mean)))

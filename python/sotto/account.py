@@ -85,7 +85,7 @@ class Certificate:
 def best(bounds: Iterable[Bound]) -> Optional[Bound]:
     """The valid upper bound with the least epsilon."""
     valid = [bound for bound in bounds if bound.upper and bound.epsilon is not None]
-    return min(valid, key=lambda bound: bound.epsilon, default=None)
+    return min(valid, key=lambda bound: bound.epsilon or 0.0) if valid else None
 
 
 def text(epsilon: float, digits: int = 4, *, lower: bool = False) -> str:
@@ -138,9 +138,9 @@ def shuffle(epsilon0: Optional[float] = None, *, clients: int, delta: float = 1e
     made = None
     if mechanism is not None:
         made = mechanism._made_for(mechanism._size(size))
-        epsilon0 = 0.0
-    _within("epsilon0", epsilon0, 0, 1000)
-    return [Bound(**bound) for bound in _core.shuffle(epsilon0, clients, delta, count, sampling,
+    each = epsilon0 or 0.0
+    _within("epsilon0", each, 0, 1000)
+    return [Bound(**bound) for bound in _core.shuffle(each, clients, delta, count, sampling,
                                                       chunks, made)]
 
 
@@ -175,8 +175,9 @@ def plan(target_epsilon: float, *, epsilon0: Optional[float] = None, rounds: Opt
                               local, sampling, delta)
     found = _core.plan(missing[0], target_epsilon, training)
     following = found["next_price"]
-    return Plan(**{**found, "price": Bound(**found["price"]),
-                   "next_price": None if following is None else Bound(**following)})
+    found["price"] = Bound(**found["price"])
+    found["next_price"] = None if following is None else Bound(**following)
+    return Plan(**found)
 
 
 def loss(mechanism: Mechanism, size: Optional[int] = None) -> PrivacyLoss:
@@ -217,4 +218,5 @@ def certificate(path: Union[str, "os.PathLike[str]"],
     """Checks a run's certificate; `public_key` (hexadecimal) is the signer that is expected."""
     with open(path, encoding="utf-8") as file:
         found = _core.check_certificate(file.read(), public_key)
-    return Certificate(**{**found, "claims": [Claim(**claim) for claim in found["claims"]]})
+    found["claims"] = [Claim(**claim) for claim in found["claims"]]
+    return Certificate(**found)

@@ -3,7 +3,9 @@
     SimulatedBackend(..., postprocessors=[LocalMechanism(mechanism, ledger)])
 
 Each user has an account of its own in the ledger. A user's weight tells how much data there is, so
-statistics are averaged over it first and every user counts as one.
+statistics are averaged over it first and every user counts as one. It has to be the last of the
+postprocessors. What the simulation measures besides, a user's metrics and its number of data points,
+is added up by the backend and never passes a postprocessor: it is not protected.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class LocalMechanism(Postprocessor):
             if stats.weight != 1:
                 stats.reweight(1)
             metadata, weights = stats.get_weights()
-        except (AttributeError, NotImplementedError) as error:
+        except (AttributeError, NotImplementedError, ZeroDivisionError) as error:
             raise PrivacyError(f"statistics of {type(stats).__name__} cannot be protected: nothing "
                                "is sent") from error
         if len(metadata) != 1:

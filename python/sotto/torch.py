@@ -119,6 +119,9 @@ def protected_tensors(model: torch.nn.Module, state: Mapping[str, Any], global_s
                 continue
             raise PrivacyError(f"tensor '{name}' of {value.dtype} cannot be protected: nothing is "
                                "sent")
+        if value.layout != torch.strided or global_state[name].layout != torch.strided:
+            raise PrivacyError(f"tensor '{name}' of layout {value.layout} cannot be protected: "
+                               "nothing is sent")
         if value.numel() == 0:
             continue
         matching = [pattern for pattern in ranges if fnmatch.fnmatchcase(name, pattern)]

@@ -3,9 +3,11 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <cmath>
+
 #include "bindings.h"
 #include "errors.h"
-#include "mechanism/srr_tune.h"
+#include "mechanism/srr_compare.h"
 #include "mechanism/verification.h"
 
 namespace py = pybind11;
@@ -13,18 +15,6 @@ using namespace py::literals;
 
 namespace sotto::python {
 namespace {
-
-const char* name_of(MechanismKind kind) {
-  switch (kind) {
-    case MechanismKind::kValue:
-      return "value";
-    case MechanismKind::kVector:
-      return "vector";
-    case MechanismKind::kBits:
-      break;
-  }
-  return "bits";
-}
 
 py::dict to_dict(const MechanismInfo& info) {
   py::list parameters;
@@ -85,41 +75,44 @@ py::dict verify_mechanism(const std::string& name, const std::map<std::string, d
 /// `inputs` is "worst", "uniform", a deviation around the centre, or values.
 using TuneInputs = std::variant<double, std::string, std::vector<float>>;
 
+py::dict to_dict(const SrrQuality& quality) {
+  return py::dict("groups"_a = quality.setting.groups, "step"_a = quality.setting.step,
+                  "mse"_a = quality.mse, "rmse"_a = quality.rmse, "worst_mse"_a = quality.worst_mse,
+                  "centre_mse"_a = quality.centre_mse, "edge_mean"_a = quality.edge_mean,
+                  "worst_l1"_a = quality.worst_l1, "l1_within_radius"_a = quality.l1_within_radius);
+}
+
 py::dict tune(double epsilon, double centre, double radius, double precision,
               const TuneInputs& inputs) {
-  SrrQuality tuned;
-  double exact = 0.0;
-  {
-    py::gil_scoped_release free;
-    const Range range{centre, radius};
-    Parameters parameters = {{"epsilon", epsilon}, {"precision", precision}};
-    const auto made = [&] {
-      auto layout = std::make_shared<Layout>();
-      layout->add("input", {1}, TensorRole::kParameter);
-      return take(make_mechanism("srr", Domain{std::move(layout), {range}}, parameters));
-    };
-    made();  // says what is wrong with epsilon, range or precision before the search begins
-    const DecimalGrid grid = take(DecimalGrid::make(range, precision));
-    const auto chosen = [&]() -> SrrInputs {
-      if (const auto* const deviation = std::get_if<double>(&inputs)) {
-        return SrrInputs::normal(grid, *deviation);
-      }
-      if (const auto* const values = std::get_if<std::vector<float>>(&inputs)) {
-        return SrrInputs::values(grid, *values);
-      }
-      return std::get<std::string>(inputs) == "uniform" ? SrrInputs::uniform(grid)
-                                                        : SrrInputs::worst_case(grid);
-    };
-    tuned = tune_srr(grid, epsilon, chosen());
-    parameters["groups"] = static_cast<double>(tuned.setting.groups);
-    parameters["step"] = tuned.setting.step;
-    exact = made()->guarantee().unit_epsilon;
+  const auto chosen = [&](const DecimalGrid& grid) -> Result<SrrInputs> {
+    if (const auto* const deviation = std::get_if<double>(&inputs)) {
+      return SrrInputs::normal(grid, *deviation);
+    }
+    if (const auto* const values = std::get_if<std::vector<float>>(&inputs)) {
+      return SrrInputs::values(grid, *values);
+    }
+    return std::get<std::string>(inputs) == "uniform" ? SrrInputs::uniform(grid)
+                                                      : SrrInputs::worst_case(grid);
+  };
+  const auto* const word = std::get_if<std::string>(&inputs);
+  const SrrTask task{
+      {centre, radius}, epsilon, precision, chosen, word != nullptr && *word == "worst"};
+  const SrrComparison found = [&] {
+    const py::gil_scoped_release free;
+    return take(tune_and_compare(task));
+  }();
+  py::dict all = to_dict(found.tuned);
+  all["exact_epsilon"] = found.exact_epsilon;
+  all["paper"] = py::none();
+  all["optimal"] = py::none();
+  if (found.paper) all["paper"] = to_dict(*found.paper);
+  if (found.optimal) {
+    const SquaredErrors& optimal = *found.optimal;
+    all["optimal"] =
+        py::dict("mse"_a = optimal.mse, "rmse"_a = std::sqrt(optimal.mse),
+                 "worst_mse"_a = optimal.worst_mse, "centre_mse"_a = optimal.centre_mse);
   }
-  return py::dict("groups"_a = tuned.setting.groups, "step"_a = tuned.setting.step,
-                  "mse"_a = tuned.mse, "rmse"_a = tuned.rmse, "worst_mse"_a = tuned.worst_mse,
-                  "centre_mse"_a = tuned.centre_mse, "edge_mean"_a = tuned.edge_mean,
-                  "worst_l1"_a = tuned.worst_l1, "l1_within_radius"_a = tuned.l1_within_radius,
-                  "exact_epsilon"_a = exact);
+  return all;
 }
 
 }  // namespace

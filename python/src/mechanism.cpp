@@ -1,8 +1,8 @@
 // Mechanisms, envelopes and the aggregator for Python.
 //
-// Arrays of float32 that lie in one piece are read where they are; what the core needs besides is
-// one vector of its own to clip in, and that memory is used again by the thread's next call. The
-// interpreter is free for other threads while the core works.
+// Arrays of float32 that lie in one piece are read once, where they are: they are clipped on the
+// way into a vector whose memory is used again by the thread's next call. The interpreter is free
+// for other threads while the core works.
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
@@ -11,6 +11,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/clock.h"
 #include "bindings.h"
 #include "errors.h"
 #include "sotto/aggregate.h"
@@ -37,9 +38,13 @@ Made make(const std::string& name, const std::map<std::string, double>& paramete
   return {take(make_mechanism(name, std::move(domain), set))};
 }
 
-/// The values of an array as the core wants them: what is finite stays finite; NaN and infinities
-/// are for bound() to replace.
-void read_values(const py::array& x, std::size_t size, std::vector<float>& out) {
+/// Memory for a client's values, kept for the thread's next report: fresh pages cost as much as the
+/// sampling.
+thread_local std::vector<float> scratch;
+
+/// The values of an array, bounded; what is finite stays finite on the way from float64.
+Bounded bounded(const Domain& domain, const py::array& x, std::vector<float> memory) {
+  const std::size_t size = domain.layout->size();
   if (static_cast<std::size_t>(x.size()) != size) {
     throw Failure({ErrorKind::kUsage, "the array has " + std::to_string(x.size()) +
                                           " values; this mechanism was made for " +
@@ -48,45 +53,55 @@ void read_values(const py::array& x, std::size_t size, std::vector<float>& out) 
   const bool in_one_piece = (x.flags() & py::array::c_style) != 0;
   if (in_one_piece && py::isinstance<py::array_t<float>>(x)) {
     const auto* const values = static_cast<const float*>(x.data());
-    py::gil_scoped_release free;
-    out.assign(values, values + size);
-    return;
+    const py::gil_scoped_release free;
+    return bound(std::span(values, size), domain, std::move(memory));
   }
   if (in_one_piece && py::isinstance<py::array_t<double>>(x)) {
     const auto* const values = static_cast<const double*>(x.data());
-    py::gil_scoped_release free;
-    out.resize(size);
-    std::transform(values, values + size, out.begin(), [](double value) {
+    const py::gil_scoped_release free;
+    memory.resize(size);
+    std::transform(values, values + size, memory.begin(), [](double value) {
       return static_cast<float>(std::isfinite(value) ? std::clamp(value, -kMost, kMost) : value);
     });
-    return;
+    return bound(Update(domain.layout, std::move(memory)), domain);
   }
   throw Failure({ErrorKind::kUsage, "an array of float32 or float64 in C order is needed"});
 }
 
-/// Memory for a client's values, kept for the thread's next report: fresh pages cost as much as the
-/// sampling.
-thread_local std::vector<float> scratch;
-
 Envelope perturb(const Made& made, const py::array& x, std::optional<std::uint64_t> seed,
                  unsigned threads, RoundId round) {
   const Mechanism& mechanism = *made.mechanism;
-  const Domain& domain = mechanism.domain();
-  std::vector<float> values = std::move(scratch);
-  read_values(x, domain.layout->size(), values);
-  py::gil_scoped_release free;
+  Bounded input = bounded(mechanism.domain(), x, std::move(scratch));
+  const py::gil_scoped_release free;
   BitSource bits = seed ? BitSource::from_seed(*seed, "perturb") : BitSource::from_system();
-  Bounded bounded = bound(Update(domain.layout, std::move(values)), domain);
-  Report report = mechanism.perturb(bounded, bits, threads);
-  scratch = std::move(bounded).take();
+  Report report = mechanism.perturb(input, bits, threads);
+  scratch = std::move(input).take();
   return std::move(pack(std::move(report), round).front());
 }
 
+/// Seconds that C++ alone takes for what perturb() does: what a comparison of speeds calls in turns
+/// with perturb(), so that both meet the same machine. The values stay as they are and are bounded
+/// into memory that was used before, or `in_place`, in a vector that was filled beforehand.
+double seconds_of_core(const Made& made, const py::array_t<float, py::array::c_style>& x,
+                       bool in_place) {
+  const Mechanism& mechanism = *made.mechanism;
+  const Domain& domain = mechanism.domain();
+  const std::span values(x.data(), static_cast<std::size_t>(x.size()));
+  const py::gil_scoped_release free;
+  std::vector<float> memory = std::move(scratch);
+  if (in_place) memory.assign(values.begin(), values.end());
+  const Stopwatch clock;
+  BitSource bits = BitSource::from_system();
+  Bounded input = in_place ? bound(Update(domain.layout, std::move(memory)), domain)
+                           : bound(values, domain, std::move(memory));
+  const Report report = mechanism.perturb(input, bits);
+  const double seconds = clock.seconds();
+  scratch = std::move(input).take();
+  return seconds;
+}
+
 std::vector<float> bounded_values(const Made& made, const py::array& x) {
-  const Domain& domain = made.mechanism->domain();
-  std::vector<float> values;
-  read_values(x, domain.layout->size(), values);
-  return bound(Update(domain.layout, std::move(values)), domain).take();
+  return bounded(made.mechanism->domain(), x, {}).take();
 }
 
 /// The symbols as NumPy sees them: where the width is one of its types, the very bytes.
@@ -227,6 +242,7 @@ void bind_mechanism(py::module_& module) {
                              [](const Made& self) { return self.mechanism->symbol_bits(); })
       .def("guarantee", [](const Made& self) { return to_dict(self.mechanism->guarantee()); })
       .def("perturb", &perturb)
+      .def("seconds_of_core", &seconds_of_core)
       .def("decode32", &decode_as<float>)
       .def("decode64", &decode_as<double>)
       .def("log_prob", &log_prob)

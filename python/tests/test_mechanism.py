@@ -175,6 +175,62 @@ def test_the_interpreter_is_free_while_the_core_works():
     assert inside >= 3 or end - start < 0.02
 
 
+def test_two_threads_perturb_at_once():
+    """Each has its own memory: what both report is what either reports alone."""
+    mechanism = sotto.Mechanism("srr", **SRR)
+    inputs = [np.full(300_000, value, dtype=np.float32) for value in (-0.07, 0.07)]
+    alone = [mechanism._made_for(x.size).perturb(x, 5, 1, 0).symbols for x in inputs]
+    together = [None, None]
+
+    def work(i):
+        together[i] = [mechanism._made_for(300_000).perturb(inputs[i], 5, 1, 0).symbols
+                       for _ in range(20)]
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i in (0, 1):
+        assert all(np.array_equal(got, alone[i]) for got in together[i])
+
+
+def test_no_copy_where_the_layout_allows():
+    from sotto._arrays import values_of
+    x = np.zeros((300, 400), dtype=np.float32)
+    assert values_of(x) is x
+    assert np.shares_memory(values_of(x[10:20]), x)
+    assert values_of(x[:, ::2]).flags.c_contiguous and not np.shares_memory(values_of(x.T), x)
+    wide = x.astype(np.float64)
+    assert values_of(wide) is wide
+    report = sotto.Mechanism("srr", **SRR).perturb(x)
+    first, second = report.symbols, report.symbols  # the memory of the report itself
+    assert first.__array_interface__["data"] == second.__array_interface__["data"]
+    assert x.sum() == 0  # and the input stays as it was
+    x += 1
+    sotto.Mechanism("srr", **SRR).perturb(x)
+    assert np.all(x == 1)
+
+
+def test_memory_does_not_grow_with_the_calls():
+    import resource
+    mechanism = sotto.Mechanism("two-point", epsilon=1)
+    x = np.zeros(2_000_000, dtype=np.float32)
+    mechanism.perturb(x)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(50):
+        mechanism.perturb(x)
+    # One copy for each call would be 400 MB; in kB.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+
+
+def test_tensors_share_their_memory():
+    torch = pytest.importorskip("torch")
+    from sotto._arrays import values_of
+    x = torch.zeros(3, 5, requires_grad=True)
+    assert values_of(x).__array_interface__["data"][0] == x.data_ptr()
+
+
 def test_tensors_of_pytorch(rng):
     torch = pytest.importorskip("torch")
     mechanism = sotto.Mechanism("srr", **SRR)
@@ -202,7 +258,12 @@ def test_tune_is_what_the_program_finds(program):
                    "uniform", "--json")
     told = json.loads(done.stdout)
     found = sotto.tune(epsilon=3, range=(0, 0.1), precision=3, inputs="uniform")
-    assert (found.groups, found.step, found.mse) == (told["groups"], told["step"], told["mse"])
+    for key in ("groups", "step", "mse", "rmse", "worst_mse", "centre_mse", "edge_mean", "worst_l1",
+                "l1_within_radius", "exact_epsilon", "ratio"):
+        assert getattr(found, key) == told[key], key
+    assert vars(found.paper) == told["paper"] and vars(found.optimal) == told["optimal"]
+    coarse = sotto.tune(epsilon=3, range=(0, 0.1), precision=1)
+    assert coarse.paper is None and coarse.ratio is None  # 10 groups do not fit on 3 values
     with pytest.raises(ValueError, match="uniform"):
         sotto.tune(epsilon=3, range=(0, 0.1), inputs="unform")
 

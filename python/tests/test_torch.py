@@ -108,6 +108,60 @@ def test_an_unknown_tensor_stops_everything(ledger, make, change, said):
     assert ledger.spent().rounds == 0
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_every_type_of_floats(ledger, dtype):
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)).to(dtype)
+    start = copy.deepcopy(model.state_dict())
+    mechanism = sotto.Mechanism("two-point", epsilon=1, range=(0, 0.1))
+    sent = private_update(model, start, mechanism, ledger, round=1).state_dict()
+    for name, value in start.items():
+        assert sent[name].dtype == value.dtype and sent[name].shape == value.shape, name
+        assert value.dtype == torch.int64 or not torch.equal(sent[name], value), name
+
+
+class Odd(torch.nn.Module):
+    """Tensors of every form: without elements, of no dimension, not in one piece, of no numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.empty = torch.nn.Parameter(torch.zeros(0, 3))
+        self.scalar = torch.nn.Parameter(torch.tensor(0.5))
+        self.turned = torch.nn.Parameter(torch.arange(6.0).reshape(2, 3).t())
+        self.register_buffer("bad", torch.tensor([float("nan"), float("inf"), -float("inf"), 0.0]))
+        self.register_buffer("absent", None)
+        self.register_buffer("passing", torch.ones(2), persistent=False)
+
+
+def test_tensors_of_every_form(ledger):
+    model = Odd()
+    start = copy.deepcopy(model.state_dict())
+    mechanism = sotto.Mechanism("srr", epsilon=50, range=(0, 10), precision=2)
+    update = private_update(model, {name: torch.zeros_like(value) for name, value in start.items()},
+                            mechanism, ledger, round=1)
+    assert [tensor.name for tensor in update.tensors] == ["scalar", "turned", "bad"]
+    sent = update.state_dict()
+    assert sent["scalar"].shape == () and sent["empty"].shape == (0, 3)
+    # At epsilon 50 a report says nearly what it was drawn from: every value is in its place.
+    assert torch.allclose(sent["turned"], start["turned"], atol=0.02)
+    assert torch.allclose(sent["scalar"], start["scalar"], atol=0.02)
+    assert torch.all(torch.isfinite(sent["bad"]))  # what is no number has become the centre
+    assert torch.allclose(sent["bad"], torch.zeros(4), atol=0.02)
+
+
+def test_other_things_in_a_state_stop_everything(ledger):
+    mechanism = sotto.Mechanism("two-point", epsilon=1)
+    complex_model = torch.nn.Linear(2, 2)
+    complex_model.register_buffer("phase", torch.zeros(2, dtype=torch.complex64))
+    flag = torch.nn.Linear(2, 2)
+    flag.register_buffer("mask", torch.zeros(2, dtype=torch.bool))
+    sparse = torch.nn.Linear(2, 2)
+    sparse.register_buffer("few", torch.eye(2).to_sparse())
+    for model in (complex_model, flag, sparse):
+        with pytest.raises(sotto.PrivacyError, match="cannot be protected"):
+            private_update(model, copy.deepcopy(model.state_dict()), mechanism, ledger, round=1)
+    assert ledger.spent().rounds == 0
+
+
 def test_without_a_ledger_nothing_is_sent():
     model = network()
     with pytest.raises(sotto.PrivacyError, match="no ledger"):

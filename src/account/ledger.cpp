@@ -73,6 +73,10 @@ class SqliteLedger final : public Ledger {
     });
   }
 
+  Result<bool> has_account(const std::string& client, const std::string& dataset) const override {
+    return read([&]() -> Result<bool> { return book_.find_account(client, dataset) != nullptr; });
+  }
+
   Result<std::vector<Result<Charge>>> charge_all(std::span<const ChargeRequest> requests) override {
     std::vector<Result<Charge>> answers;
     const auto charge_each = [&]() -> Result<void> {

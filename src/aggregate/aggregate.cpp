@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 
 namespace sotto {
@@ -37,7 +38,47 @@ bool for_pieces(const PackedSymbols& packed, Visit&& visit) {
   return true;
 }
 
+/// The bits of a byte as eight bytes, lowest first.
+constexpr std::array<std::uint64_t, 256> kSpread = [] {
+  std::array<std::uint64_t, 256> table{};
+  for (std::uint64_t byte = 0; byte < 256; ++byte) {
+    for (unsigned bit = 0; bit < 8; ++bit) table[byte] |= ((byte >> bit) & 1) << (8 * bit);
+  }
+  return table;
+}();
+
 }  // namespace
+
+void Aggregator::add_bits(const PackedSymbols& bits, std::size_t first) {
+  if (waiting_.empty()) waiting_.assign(sums_.size(), 0);
+  if (waits_ == std::numeric_limits<std::uint8_t>::max()) settle();
+  const std::span<const std::byte> bytes = bits.bytes();
+  std::uint8_t* const waiting = waiting_.data() + first;
+  const std::size_t whole = bits.size() / 8;
+  for (std::size_t i = 0; i < whole; ++i) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, waiting + 8 * i, sizeof eight);
+    // No byte carries into the next: each counts 255 at most.
+    eight += kSpread[std::to_integer<std::size_t>(bytes[i])];
+    std::memcpy(waiting + 8 * i, &eight, sizeof eight);
+  }
+  for (std::size_t i = 8 * whole; i < bits.size(); ++i) {
+    waiting[i] = static_cast<std::uint8_t>(waiting[i] + bits[i]);
+  }
+  ++ranges_[{first, bits.size()}];
+  ++waits_;
+}
+
+void Aggregator::settle() const {
+  if (waits_ == 0) return;
+  for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += waiting_[i];
+  std::ranges::fill(waiting_, std::uint8_t{0});
+  for (const auto& [range, times] : ranges_) {
+    for (std::size_t i = range.first; i < range.first + range.second; ++i) counts_[i] += times;
+  }
+  ranges_.clear();
+  waits_ = 0;
+}
 
 Aggregator::Aggregator(std::shared_ptr<const Mechanism> mechanism, RoundId round)
     : mechanism_(std::move(mechanism)), round_(round) {
@@ -71,17 +112,24 @@ Result<void> Aggregator::accept(const Envelope& envelope) {
   if (symbols.bits() != mechanism_->symbol_bits()) return refuse("symbols of another width");
   const Symbol smallest = mechanism_->smallest_symbol();
   const Symbol largest = mechanism_->largest_symbol();
-  if (!for_pieces(symbols, [&](std::size_t, std::span<const Symbol> part) {
+  // Of single bits every one is a symbol of such a mechanism.
+  const bool any_bit = symbols.bits() == 1 && smallest <= 0 && largest >= 1;
+  if (!any_bit && !for_pieces(symbols, [&](std::size_t, std::span<const Symbol> part) {
         return all_within(part, smallest, largest);
       })) {
     return refuse("a symbol that the mechanism cannot have drawn");
   }
   std::uint32_t* const counts = counts_.data() + first;
   // No count is above the number of envelopes, so only very many of them need a closer look.
+  if (accepted_ >= capacity_) settle();
   if (accepted_ >= capacity_ && *std::max_element(counts, counts + symbols.size()) >= capacity_) {
     return refuse("more reports than exact sums can hold");
   }
   ++accepted_;
+  if (symbols.bits() == 1) {
+    add_bits(symbols, first);
+    return {};
+  }
   std::int64_t* const sums = sums_.data() + first;
   for_pieces(symbols, [&](std::size_t start, std::span<const Symbol> part) {
     for (std::size_t i = 0; i < part.size(); ++i) {
@@ -115,6 +163,7 @@ Result<void> Aggregator::accept(const SummedEnvelope& sum) {
       return refuse("a sum that so many reports cannot have");
     }
   }
+  settle();
   for (std::size_t i = first; i < first + sum.sums().size(); ++i) {
     if (counts_[i] + sum.reports() > capacity_) {
       return refuse("more reports than exact sums can hold");
@@ -133,6 +182,8 @@ Result<void> Aggregator::merge(const Aggregator& other) {
       other.sums_.size() != sums_.size()) {
     return fail(ErrorKind::kInternal, "aggregators of different rounds cannot be merged");
   }
+  settle();
+  other.settle();
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     if (std::uint64_t{counts_[i]} + other.counts_[i] > capacity_) {
       return fail(ErrorKind::kRefused, "more reports than exact sums can hold");
@@ -146,7 +197,8 @@ Result<void> Aggregator::merge(const Aggregator& other) {
   return {};
 }
 
-Result<Released> Aggregator::release() const {
+Result<std::uint32_t> Aggregator::reports() const {
+  settle();
   const auto [fewest, most] = std::minmax_element(counts_.begin(), counts_.end());
   if (counts_.empty() || *most == 0) {
     return fail(ErrorKind::kRefused, "no report arrived in round " + std::to_string(round_));
@@ -155,9 +207,48 @@ Result<Released> Aggregator::release() const {
     return fail(ErrorKind::kRefused, "some weights have " + std::to_string(*fewest) +
                                          " reports and others " + std::to_string(*most));
   }
+  return *most;
+}
+
+Result<SummedEnvelope> Aggregator::summed() const {
+  SOTTO_TRY(const std::uint32_t count, reports());
+  return summed(sums_, count);
+}
+
+Result<SummedEnvelope> Aggregator::summed(std::vector<std::int64_t> sums,
+                                          std::uint64_t reports) const {
+  if (sums.size() != sums_.size()) {
+    return fail(ErrorKind::kInternal, "sums of another mechanism");
+  }
+  SummedEnvelope envelope;
+  envelope.round_ = round_;
+  envelope.mechanism_id_ = std::string(mechanism_->id());
+  envelope.sums_ = std::move(sums);
+  envelope.reports_ = reports;
+  return envelope;
+}
+
+Result<Released> Aggregator::release() const {
+  SOTTO_CHECK(reports());
+  return release_with_gaps();
+}
+
+Result<Released> Aggregator::release_with_gaps() const {
+  settle();
+  const auto fewest = std::min_element(counts_.begin(), counts_.end());
+  if (counts_.empty() || *fewest == 0) {
+    return fail(ErrorKind::kRefused,
+                "some weights have no report in round " + std::to_string(round_));
+  }
   std::vector<double> mean(sums_.size());
-  mechanism_->decode(sums_, *most, 0, mean);
-  return Released(std::move(mean), *most);
+  for (std::size_t first = 0; first < sums_.size();) {
+    std::size_t end = first + 1;
+    while (end < sums_.size() && counts_[end] == counts_[first]) ++end;
+    mechanism_->decode(std::span(sums_).subspan(first, end - first), counts_[first], first,
+                       std::span(mean).subspan(first, end - first));
+    first = end;
+  }
+  return Released(std::move(mean), *fewest);
 }
 
 }  // namespace sotto

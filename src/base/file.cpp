@@ -45,6 +45,23 @@ void sync_folder(const std::filesystem::path& folder) {
   if (fd.get() >= 0) ::fsync(fd.get());
 }
 
+Result<void> check_folder_can_be_written(const std::filesystem::path& folder) {
+  std::error_code code;
+  std::filesystem::path there = std::filesystem::absolute(folder, code).lexically_normal();
+  while (!std::filesystem::exists(there, code) && there.has_relative_path()) {
+    there = there.parent_path();
+  }
+  if (!std::filesystem::is_directory(there, code)) {
+    return fail(ErrorKind::kIo,
+                folder.string() + ": cannot be made: " + there.string() + " is not a folder");
+  }
+  if (::access(there.c_str(), W_OK | X_OK) != 0) {
+    return fail(ErrorKind::kIo,
+                folder.string() + ": cannot be written: " + there.string() + ": " + reason());
+  }
+  return {};
+}
+
 Result<void> write_file_atomically(const std::filesystem::path& name,
                                    std::span<const std::byte> content, Readers readers) {
   std::error_code code;

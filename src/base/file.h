@@ -23,6 +23,10 @@ Result<void> write_file_atomically(const std::filesystem::path& path,
 Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view content,
                                    Readers readers = Readers::kEveryone);
 
+/// An error where no files can be written into this folder, or the folder cannot be made: asked
+/// before long work whose results go there. Makes nothing.
+Result<void> check_folder_can_be_written(const std::filesystem::path& folder);
+
 /// Makes a rename inside this folder last.
 void sync_folder(const std::filesystem::path& folder);
 

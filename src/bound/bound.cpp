@@ -19,22 +19,40 @@ Update::Update(std::shared_ptr<const Layout> layout, std::vector<float> values)
 
 namespace {
 
-/// NaN and infinities become the centre of [low, high], everything else the nearest value in it.
-void clip(std::span<float> values, float low, float centre, float high) {
-  for (float& value : values) {
-    // x - x is 0 for every finite x and NaN for all others.
-    const float finite = value - value == 0.0F ? value : centre;
-    value = std::min(std::max(finite, low), high);
+/// to_i = make(from_i). `to` is `from` itself or lies elsewhere: known beforehand, either is a loop
+/// over many values at a time.
+template <class Make>
+void transform(std::span<const float> from, std::span<float> to, Make make) {
+  if (from.data() == to.data()) {
+    for (float& value : to) value = make(value);
+    return;
   }
+  const float* __restrict source = from.data();
+  float* __restrict target = to.data();
+  for (std::size_t i = 0; i < from.size(); ++i) target[i] = make(source[i]);
 }
 
-void project_to_ball(std::span<float> values, double norm) {
+/// NaN and infinities become the centre of [low, high], everything else the nearest value in it.
+void clip(std::span<const float> from, std::span<float> to, const Range& range) {
+  const auto low = static_cast<float>(range.centre - range.radius);
+  const auto centre = static_cast<float>(range.centre);
+  const auto high = static_cast<float>(range.centre + range.radius);
+  transform(from, to, [=](float value) {
+    // x - x is 0 for every finite x and NaN for all others.
+    const float finite = value - value == 0.0F ? value : centre;
+    return std::min(std::max(finite, low), high);
+  });
+}
+
+void project_to_ball(std::span<const float> from, std::span<float> to, double norm) {
   // Block by block, so that the second look finds the values in the nearest cache.
   constexpr std::size_t kBlock = 4096;
   WideSum sum;
-  for (std::size_t first = 0; first < values.size(); first += kBlock) {
-    const auto block = values.subspan(first, std::min(kBlock, values.size() - first));
-    for (float& value : block) value = value - value == 0.0F ? value : 0.0F;
+  for (std::size_t first = 0; first < to.size(); first += kBlock) {
+    const std::size_t count = std::min(kBlock, to.size() - first);
+    const auto block = to.subspan(first, count);
+    transform(from.subspan(first, count), block,
+              [](float value) { return value - value == 0.0F ? value : 0.0F; });
     const std::size_t whole = block.size() / kSumLanes * kSumLanes;
     sum.add(dot(block.data(), block.data(), whole));
     for (const float value : block.subspan(whole)) {
@@ -48,9 +66,9 @@ void project_to_ball(std::span<float> values, double norm) {
   const double factor = norm / std::sqrt(square) * (1.0 - 0x1p-20);
   if (factor >= 0x1p-100 && factor <= 1.0) {
     const auto narrow = static_cast<float>(factor);
-    for (float& value : values) value *= narrow;
+    for (float& value : to) value *= narrow;
   } else {
-    for (float& value : values) value = static_cast<float>(value * factor);
+    for (float& value : to) value = static_cast<float>(value * factor);
   }
 }
 
@@ -62,14 +80,32 @@ std::int32_t rank_of(float value) {
   return value - value == 0.0F ? ordered : std::numeric_limits<std::int32_t>::min();
 }
 
-void make_one_hot(std::span<float> values) {
+void make_one_hot(std::span<const float> from, std::span<float> to) {
   std::int32_t most = std::numeric_limits<std::int32_t>::min();
-  for (const float value : values) most = std::max(most, rank_of(value));
-  const auto first = std::find_if(values.begin(), values.end(),
+  for (const float value : from) most = std::max(most, rank_of(value));
+  const auto first = std::find_if(from.begin(), from.end(),
                                   [most](float value) { return rank_of(value) == most; });
-  const auto best = first - values.begin();
-  std::fill(values.begin(), values.end(), 0.0F);
-  if (!values.empty()) values[static_cast<std::size_t>(best)] = 1.0F;
+  const auto best = first - from.begin();
+  std::fill(to.begin(), to.end(), 0.0F);
+  if (!to.empty()) to[static_cast<std::size_t>(best)] = 1.0F;
+}
+
+void bring_into(const Domain& domain, const std::vector<TensorSpec>& tensors,
+                std::span<const float> from, std::span<float> to) {
+  switch (domain.shape) {
+    case Shape::kBox:
+      for (std::size_t t = 0; t < tensors.size(); ++t) {
+        clip(from.subspan(tensors[t].offset, tensors[t].size),
+             to.subspan(tensors[t].offset, tensors[t].size), domain.ranges[t]);
+      }
+      break;
+    case Shape::kBall:
+      project_to_ball(from, to, domain.norm);
+      break;
+    case Shape::kOneHot:
+      make_one_hot(from, to);
+      break;
+  }
 }
 
 }  // namespace
@@ -97,23 +133,18 @@ Bounded bound(Update update, const Domain& domain) {
     throw std::invalid_argument("an update must have the layout of the domain");
   }
   std::vector<float> values = std::move(update).take();
-  switch (domain.shape) {
-    case Shape::kBox:
-      for (std::size_t t = 0; t < tensors.size(); ++t) {
-        const Range& range = domain.ranges[t];
-        clip(std::span(values).subspan(tensors[t].offset, tensors[t].size),
-             static_cast<float>(range.centre - range.radius), static_cast<float>(range.centre),
-             static_cast<float>(range.centre + range.radius));
-      }
-      break;
-    case Shape::kBall:
-      project_to_ball(values, domain.norm);
-      break;
-    case Shape::kOneHot:
-      make_one_hot(values);
-      break;
-  }
+  bring_into(domain, tensors, values, values);
   return {std::move(values), domain.fingerprint()};
+}
+
+Bounded bound(std::span<const float> values, const Domain& domain, std::vector<float> memory) {
+  const auto& tensors = domain.layout->tensors();
+  if (domain.ranges.size() != tensors.size() || domain.layout->size() != values.size()) {
+    throw std::invalid_argument("values must have the layout of the domain");
+  }
+  memory.resize(values.size());
+  bring_into(domain, tensors, values, memory);
+  return {std::move(memory), domain.fingerprint()};
 }
 
 }  // namespace sotto

@@ -1,5 +1,6 @@
 // Cuts a data set over clients: each rule names an owner for every sample, one routine turns owners
-// into a Partition. So every sample belongs to exactly one client, whatever the rule.
+// into a Partition. So every sample belongs to exactly one client, whatever the rule; only
+// "repeat", for more clients than there are samples, gives a sample to several.
 //
 // The Dirichlet rule is the usual one: for each class, the shares of the clients are one draw from
 // a symmetric Dirichlet distribution. Shares are kept as logarithms, because for a small alpha the
@@ -20,6 +21,7 @@ using Owners = std::vector<std::uint32_t>;  // the client of each sample
 
 constexpr double kSmallestAlpha = 1e-3;
 constexpr double kLargestAlpha = 1e6;
+constexpr std::size_t kMostRepeated = 1U << 31U;
 
 std::vector<std::uint32_t> shuffled_range(std::size_t size, BitSource& bits) {
   std::vector<std::uint32_t> order(size);
@@ -146,10 +148,10 @@ struct Rule {
 };
 
 Result<Rule> parse_rule(std::string_view text) {
-  static const std::vector<std::string> kForms = {"iid", "stratified", "dirichlet(ALPHA)",
-                                                  "shards(K)", "users"};
-  static const std::vector<std::string> kNames = {"iid", "stratified", "dirichlet", "shards",
-                                                  "users"};
+  static const std::vector<std::string> kForms = {"iid",       "stratified", "dirichlet(ALPHA)",
+                                                  "shards(K)", "repeat(K)",  "users"};
+  static const std::vector<std::string> kNames = {"iid",    "stratified", "dirichlet",
+                                                  "shards", "repeat",     "users"};
   const std::size_t open = text.find('(');
   Rule rule{std::string(text.substr(0, open)), ""};
   if (open != std::string_view::npos) {
@@ -211,12 +213,34 @@ Result<Partition> by_user(const Dataset& data, std::size_t clients, BitSource& b
 
 }  // namespace
 
+Partition Partition::repeated(std::vector<std::uint32_t> order, std::size_t clients,
+                              std::size_t each) {
+  const std::size_t ring = order.size();
+  order.reserve(ring + each);
+  for (std::size_t i = 0; i + 1 < each; ++i) order.push_back(order[i]);
+  return {std::move(order), clients, ring, each};
+}
+
+std::optional<std::size_t> repeated_samples(std::string_view rule_text) {
+  const Result<Rule> rule = parse_rule(rule_text);
+  if (!rule || rule->name != "repeat") return std::nullopt;
+  const auto each = parse_parameter<std::size_t>(*rule, "K", 1, kMostRepeated, "");
+  return each ? std::optional(*each) : std::nullopt;
+}
+
 Result<Partition> make_partition(const Dataset& data, std::string_view rule_text,
                                  std::size_t clients, std::uint64_t seed) {
   SOTTO_TRY(const Rule rule, parse_rule(rule_text));
   BitSource bits = BitSource::from_seed(seed, "data.partition");
   if (rule.name == "users") return by_user(data, clients, bits);
 
+  if (rule.name == "repeat") {
+    SOTTO_TRY(const std::size_t each,
+              parse_parameter<std::size_t>(rule, "K", 1, std::min(kMostRepeated, data.size()),
+                                           "a whole number of samples that the set has"));
+    if (clients > 0) return Partition::repeated(shuffled_range(data.size(), bits), clients, each);
+    return fail(ErrorKind::kUsage, "partition repeat: there must be one client at least");
+  }
   if (clients == 0 || clients > data.size()) {
     return fail(ErrorKind::kUsage, std::to_string(clients) + " clients for " +
                                        std::to_string(data.size()) +

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -14,6 +15,10 @@
 #include <sys/prctl.h>
 #endif
 
+#include "cluster/launcher.h"
+
+extern char** environ;
+
 namespace sotto {
 namespace {
 
@@ -21,6 +26,19 @@ constexpr const char* kThisProgram = "/proc/self/exe";
 constexpr int kCannotStart = 127;
 
 std::string system_error() { return std::strerror(errno); }
+
+/// This process's, without what would make the child take itself for a rank of an MPI job.
+std::vector<char*> child_environment() {
+  const std::vector<std::string> left_out = cluster::launcher_variables();
+  std::vector<char*> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::string_view name = text.substr(0, text.find('='));
+    if (std::ranges::find(left_out, name) == left_out.end()) kept.push_back(*entry);
+  }
+  kept.push_back(nullptr);
+  return kept;
+}
 
 }  // namespace
 
@@ -34,6 +52,7 @@ Result<pid_t> start_program(const std::vector<std::string>& arguments,
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  std::vector<char*> environment = child_environment();
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   const int file = ::open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (null < 0 || file < 0) {
@@ -52,7 +71,7 @@ Result<pid_t> start_program(const std::vector<std::string>& arguments,
     ::dup2(null, STDIN_FILENO);
     ::dup2(null, STDOUT_FILENO);
     ::dup2(file, STDERR_FILENO);
-    ::execv(kThisProgram, pointers.data());
+    ::execve(kThisProgram, pointers.data(), environment.data());
     ::_exit(kCannotStart);
   }
   const std::string why = child < 0 ? system_error() : "";

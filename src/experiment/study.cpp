@@ -16,6 +16,7 @@
 #include "base/parallel.h"
 #include "data/known.h"
 #include "experiment/process.h"
+#include "experiment/starter.h"
 
 namespace sotto {
 namespace {
@@ -97,10 +98,11 @@ std::vector<std::string> command_of(const Study& study, const StudyRun& run, uns
 class Runner {
  public:
   Runner(const Study& study, const std::vector<StudyRun>& runs, const StudyOptions& options)
-      : study_(study), runs_(runs), options_(options), outcomes_(runs.size()) {}
-  ~Runner() { end_children(children()); }
-  Runner(const Runner&) = delete;
-  Runner& operator=(const Runner&) = delete;
+      : study_(study),
+        runs_(runs),
+        options_(options),
+        starter_(options.starter ? options.starter : std::make_shared<LocalStarter>()),
+        outcomes_(runs.size()) {}
 
   Result<std::vector<RunOutcome>> execute();
 
@@ -109,11 +111,6 @@ class Runner {
   Result<void> start(std::size_t index);
   void finish(const Ended& ended);
   void report() const;
-  std::vector<pid_t> children() const {
-    std::vector<pid_t> all;
-    for (const auto& [child, index] : working_) all.push_back(child);
-    return all;
-  }
   std::filesystem::path log(const StudyRun& run) const {
     return study_.out / kLogs / (run.name + ".txt");
   }
@@ -121,6 +118,7 @@ class Runner {
   const Study& study_;
   const std::vector<StudyRun>& runs_;
   const StudyOptions& options_;
+  std::shared_ptr<Starter> starter_;
   std::vector<RunOutcome> outcomes_;
   std::vector<std::size_t> waiting_;
   std::set<std::size_t> begun_;
@@ -145,7 +143,7 @@ Result<void> Runner::look_around() {
 Result<void> Runner::start(std::size_t index) {
   const StudyRun& run = runs_[index];
   SOTTO_TRY(const pid_t child,
-            start_program(command_of(study_, run, threads_, begun_.contains(index)), log(run)));
+            starter_->start(command_of(study_, run, threads_, begun_.contains(index)), log(run)));
   working_[child] = index;
   return {};
 }
@@ -188,14 +186,17 @@ void Runner::report() const {
 Result<std::vector<RunOutcome>> Runner::execute() {
   SOTTO_CHECK(look_around());
   const unsigned cores = thread_count(options_.threads);
-  const auto wanted = options_.jobs > 0 ? options_.jobs : cores;
-  const auto jobs = std::max<std::size_t>(1, std::min<std::size_t>(wanted, waiting_.size()));
-  threads_ = std::max(1U, cores / static_cast<unsigned>(jobs));
+  const std::size_t wanted = starter_->places() > 0 ? starter_->places()
+                             : options_.jobs > 0    ? options_.jobs
+                                                    : cores;
+  const auto jobs = std::max<std::size_t>(1, std::min(wanted, waiting_.size()));
+  threads_ = starter_->threads() > 0 ? starter_->threads()
+                                     : std::max(1U, cores / static_cast<unsigned>(jobs));
   report();
   std::size_t next = 0;
   while (next < waiting_.size() || !working_.empty()) {
     while (next < waiting_.size() && working_.size() < jobs) SOTTO_CHECK(start(waiting_[next++]));
-    if (const std::optional<Ended> ended = next_ended(children())) {
+    if (const std::optional<Ended> ended = starter_->next_ended()) {
       finish(*ended);
     } else {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));

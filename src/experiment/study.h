@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,8 +62,9 @@ Result<std::vector<StudyRun>> plan_runs(const Study& study);
 std::string missing_data(const Study& study, const std::vector<StudyRun>& runs);
 
 struct StudyOptions {
-  unsigned jobs = 0;     // runs side by side; 0: as many as there are cores
-  unsigned threads = 0;  // cores in all; 0: those of the machine
+  unsigned jobs = 0;                       // runs side by side; 0: as many as there are cores
+  unsigned threads = 0;                    // cores in all; 0: those of the machine
+  std::shared_ptr<class Starter> starter;  // where runs are started; empty: beside each other here
   /// Runs that are done, and rounds over all runs: for a progress bar.
   struct State {
     std::size_t runs_done = 0;

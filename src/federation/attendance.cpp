@@ -52,11 +52,6 @@ Result<void> check_remote(const Recipe& recipe) {
     return refuse("federation.selection = \"anonymous\"",
                   "a server that asks a client knows that it was picked");
   }
-  if (recipe.shuffle.mode == "latency") {
-    return refuse("shuffle.mode = \"latency\"",
-                  "a client's connection would tie its chunks together; use \"shuffler\" or "
-                  "\"none\"");
-  }
   if (recipe.ledger.limits()) {
     return refuse("[ledger] with limits", "a client of its own process has limits of its own");
   }

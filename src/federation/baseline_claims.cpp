@@ -62,8 +62,12 @@ bool one_plain_step(const Recipe& recipe, const TrainOptions& options, const Tra
 TrainingFacts training_facts(const Partition& partition, const Layout& layout,
                              const Exposure& exposure) {
   TrainingFacts facts;
-  for (std::uint32_t client = 0; client < partition.clients(); ++client) {
-    facts.samples.insert(partition.client(client).size());
+  std::size_t last = 0;
+  for (std::size_t client = 0; client < partition.clients(); ++client) {
+    // Neighbours mostly have as many as each other: a million need not all be looked up.
+    const std::size_t size = partition.client(client).size();
+    if (size != last) facts.samples.insert(size);
+    last = size;
   }
   facts.parameters = layout.parameter_count();
   for (const Turn& turn : exposure.turns) facts.rounds += turn.rounds;

@@ -95,11 +95,8 @@ Result<void> Budget::open_accounts(std::span<const std::uint32_t> clients) {
     // A recipe without limits leaves those that a client of an older ledger has set.
     bool asks = recipe_.ledger.limits();
     if (!asks) {
-      const auto spent = ledger_->spent(name, dataset_);
-      if (!spent && spent.error().kind != ErrorKind::kNotFound) {
-        return tl::unexpected(spent.error());
-      }
-      asks = !spent;
+      SOTTO_TRY(const bool known, ledger_->has_account(name, dataset_));
+      asks = !known;
     }
     if (asks) accounts.push_back({std::move(name), dataset_, limits_of(recipe_, client)});
   }

@@ -42,6 +42,10 @@ Result<EncodePlan> plan_encoding(const Recipe& recipe, SampleShape input, std::i
   const auto wrong = [&](const std::string& what) {
     return fail(ErrorKind::kUsage, recipe.file + ": " + what);
   };
+  if (repeated_samples(recipe.data.partition)) {
+    return wrong("[encode] randomizes every record once: data.partition = \"" +
+                 recipe.data.partition + "\", which repeats them, has no meaning with it");
+  }
   EncodePlan plan;
   const KnownSet* const trained_on = find_known_set(encode.data);
   auto network = find_network(encode.network, input, trained_on ? trained_on->classes : classes);
@@ -81,6 +85,7 @@ Result<EncodePlan> plan_encoding(const Recipe& recipe, SampleShape input, std::i
 }
 
 std::uint64_t most_records(const std::string& partition, std::size_t records, std::size_t clients) {
+  if (const auto each = repeated_samples(partition)) return *each;
   if (partition == "iid" || partition == "stratified") return (records + clients - 1) / clients;
   return records - (clients - 1);  // every client has one at least
 }

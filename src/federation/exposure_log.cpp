@@ -18,8 +18,9 @@ std::string group_name(const Recipe& recipe, const Planner& planner, std::size_t
 /// Clients of each group, as they take turns with the budgets.
 std::vector<std::uint64_t> group_sizes(const Planner& planner, std::size_t clients) {
   std::vector<std::uint64_t> sizes(planner.groups(), 0);
-  for (std::size_t i = 0; i < clients; ++i) {
-    ++sizes[planner.group_of(static_cast<std::uint32_t>(i))];
+  for (std::size_t turn = 0; turn < std::min(planner.turns(), clients); ++turn) {
+    sizes[planner.group_of(static_cast<std::uint32_t>(turn))] +=
+        (clients - turn - 1) / planner.turns() + 1;
   }
   return sizes;
 }

@@ -102,9 +102,7 @@ Result<void> LocalLearning::train(RoundId number, bool evaluates, std::vector<Ev
         for (std::size_t first = 0; first < all.size(); first += kChunk) {
           const auto part = std::span(all).subspan(first, std::min(kChunk, all.size() - first));
           SOTTO_TRY(const EvaluationSums some, trainer.evaluate(test, part, local.preprocess));
-          sums[i].samples += some.samples;
-          sums[i].correct += some.correct;
-          sums[i].loss += some.loss;
+          sums[i].add(some);
         }
         const std::scoped_lock lock(mutex);
         ++done;

@@ -1,6 +1,7 @@
 #include "federation/local_transport.h"
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 
 #include "base/clock.h"
@@ -195,6 +196,16 @@ std::vector<ReportHash> LocalTransport::take_hashes() {
   }
   std::ranges::sort(all, {}, &ReportHash::client);
   return all;
+}
+
+void LocalTransport::absorb(std::vector<ReportHash> hashes, const Times& times,
+                            ClientStates states) {
+  Lane& lane = lanes_.front();
+  lane.times.train += times.train;
+  lane.times.engine += times.engine;
+  lane.times.delay = std::max(lane.times.delay, times.delay);
+  std::ranges::move(hashes, std::back_inserter(lane.hashes));
+  for (auto& [client, state] : states) states_[client] = std::move(state);
 }
 
 LocalTransport::Times LocalTransport::take_times() {

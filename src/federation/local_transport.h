@@ -54,6 +54,9 @@ class LocalTransport final : public Transport {
   bool hashes_reports = false;
   std::vector<ReportHash> take_hashes();
 
+  /// What clients of this round that worked elsewhere left behind: as if they had worked here.
+  void absorb(std::vector<ReportHash> hashes, const Times& times, ClientStates states);
+
   /// What clients keep; part of a run's state between rounds.
   const ClientStates& states() const noexcept { return states_; }
   /// Refuses what clients of this network cannot have kept.

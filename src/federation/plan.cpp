@@ -31,7 +31,7 @@ Result<Outline> outline_of(const Recipe& recipe, const std::filesystem::path& da
       return fail(ErrorKind::kUsage, recipe.file + ": data.partition = \"users\": " +
                                          recipe.data.name + " does not tell who its users are");
     }
-    if (shape.clients > known->train_size) {
+    if (shape.clients > known->train_size && !repeated_samples(recipe.data.partition)) {
       return fail(ErrorKind::kUsage,
                   recipe.file + ": federation.clients = " + std::to_string(shape.clients) + ": " +
                       recipe.data.name + " has " + with_commas(known->train_size) +

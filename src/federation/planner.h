@@ -28,6 +28,8 @@ class Planner {
   /// Clients with the same budget.
   std::size_t groups() const noexcept { return budgets_.size(); }
   std::size_t group_of(std::uint32_t client) const { return turns_[client % turns_.size()]; }
+  /// Clients take turns with the budgets: client i has that of client i + turns().
+  std::size_t turns() const noexcept { return turns_.size(); }
   /// The group's own budget, where clients have different ones.
   std::optional<double> budget_of(std::size_t group) const { return budgets_[group]; }
 

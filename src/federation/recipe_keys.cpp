@@ -85,7 +85,9 @@ std::vector<KeyBinding> make_bindings() {
       real("data.test_fraction", AT(data.test_fraction), Low::kOpen, 0.0, 0.9, kDecidesModel,
            "share of each class held out for testing where there is no test data"),
       text("data.partition", AT(data.partition), kDecidesModel,
-           "how samples are cut over clients: iid, stratified, dirichlet(ALPHA), shards(K), users"),
+           "how samples are cut over clients: iid, stratified, dirichlet(ALPHA), shards(K), users; "
+           "or "
+           "repeat(K): K samples for each of any number of clients"),
       text("data.features", AT(data.features), kDecidesModel,
            "fixed features that the network sees instead of the samples", feature_names()),
       boolean("data.normalize", AT(data.normalize), kDecidesModel,

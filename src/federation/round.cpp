@@ -1,50 +1,32 @@
 #include "federation/round.h"
 
-#include <map>
+#include <algorithm>
 
 #include "base/clock.h"
-#include "sotto/aggregate.h"
+#include "federation/intake.h"
 
 namespace sotto {
 namespace {
 
-/// What one lane of the transport brings: sums for each mechanism of the round, by its id.
-struct Intake {
-  std::map<std::string, Aggregator, std::less<>> sums;
-  std::uint64_t bytes = 0;
-
-  Result<void> accept(const Envelope& envelope) {
-    const auto it = sums.find(envelope.mechanism_id());
-    if (it == sums.end()) {
-      return fail(ErrorKind::kRefused, "envelope refused: mechanism '" + envelope.mechanism_id() +
-                                           "' has no part in this round");
-    }
-    bytes += envelope.serialized_size();
-    return it->second.accept(envelope);
+/// Publishes a group's means, or says why not. Where envelopes were dropped, all of the group
+/// counts as so many reports as its poorest coordinate has.
+Result<void> release_group(const Intake& all, const ClientGroup& group, std::uint64_t min_batch,
+                           CollectedGroup& result) {
+  std::vector<Released> released;
+  for (const Part& part : group.parts) {
+    const Aggregator& sums = all.sums.find(part.mechanism->id())->second;
+    auto mean = result.dropped == 0 ? sums.release() : sums.release_with_gaps();
+    if (!mean && result.dropped == 0) return tl::unexpected(mean.error());
+    const std::uint64_t reports = mean ? mean->reports() : 0;
+    result.reports = released.empty() ? reports : std::min(result.reports, reports);
+    if (mean) released.push_back(std::move(*mean));
   }
-  Result<void> accept(const SummedEnvelope& sum) {
-    const auto it = sums.find(sum.mechanism_id());
-    if (it == sums.end()) {
-      return fail(ErrorKind::kRefused,
-                  "sum refused: mechanism '" + sum.mechanism_id() + "' has no part in this round");
-    }
-    return it->second.accept(sum);
+  if (result.reports < std::max<std::uint64_t>(1, min_batch)) {
+    result.withheld = std::to_string(result.reports) + " reports are fewer than shuffle.min_batch";
+    return {};
   }
-};
-
-Result<Intake> make_intake(const RoundPlan& plan) {
-  Intake intake;
-  for (const ClientGroup& group : plan.groups) {
-    for (const Part& part : group.parts) {
-      const auto [it, fresh] = intake.sums.emplace(std::string(part.mechanism->id()),
-                                                   Aggregator(part.mechanism, plan.round));
-      if (!fresh) {
-        return fail(ErrorKind::kInternal, "two groups of a round share mechanism '" + it->first +
-                                              "': they are one batch");
-      }
-    }
-  }
-  return intake;
+  result.released = std::move(released);
+  return {};
 }
 
 }  // namespace
@@ -63,41 +45,23 @@ std::uint64_t CollectedRound::released() const {
 
 Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan,
                                      std::span<const float> model, std::uint64_t min_batch) {
-  SOTTO_TRY(const Intake empty, make_intake(plan));
+  SOTTO_TRY(const Intake empty, Intake::make(plan));
   std::vector<Intake> intakes(transport.lanes(), empty);
-  std::vector<EnvelopeSink> sinks;
-  for (Intake& intake : intakes) {
-    sinks.emplace_back([&intake](const Envelope& envelope) { return intake.accept(envelope); });
-  }
-  SOTTO_TRY(const Delivery delivery, transport.collect(plan, model, sinks));
+  SOTTO_TRY(const Delivery delivery, transport.collect(plan, model, sinks_of(intakes)));
 
   const Stopwatch merging;
   CollectedRound collected;
-  Intake& all = intakes.front();
-  for (std::size_t i = 0; i < intakes.size(); ++i) {
-    collected.bytes_up += intakes[i].bytes;
-    if (i == 0) continue;
-    for (auto& [id, sums] : all.sums) SOTTO_CHECK(sums.merge(intakes[i].sums.at(id)));
-  }
+  SOTTO_TRY(Intake all, join_lanes(std::move(intakes)));
+  collected.bytes_up += all.bytes;
   collected.bytes_up += delivery.bytes_up;
   for (const SummedEnvelope& sum : delivery.sums) SOTTO_CHECK(all.accept(sum));
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     CollectedGroup result;
     result.reports = delivery.groups[i].reports;
     result.withheld = delivery.groups[i].withheld;
-    if (result.reports == 0) {
-      result.withheld = "no reports";
-    } else if (result.withheld.empty() && result.reports < min_batch) {
-      result.withheld =
-          std::to_string(result.reports) + " reports are fewer than shuffle.min_batch";
-    }
-    if (result.withheld.empty()) {
-      for (const Part& part : plan.groups[i].parts) {
-        SOTTO_TRY(Released released, all.sums.find(part.mechanism->id())->second.release());
-        result.reports = released.reports();
-        result.released.push_back(std::move(released));
-      }
-    }
+    result.dropped = delivery.groups[i].dropped;
+    if (result.reports == 0 && result.withheld.empty()) result.withheld = "no reports";
+    if (result.withheld.empty()) SOTTO_CHECK(release_group(all, plan.groups[i], min_batch, result));
     collected.groups.push_back(std::move(result));
   }
   collected.merge_seconds = merging.seconds();

@@ -19,6 +19,7 @@ struct CollectedGroup {
   std::uint64_t reports = 0;
   std::vector<Released> released;  // one for each part; none where there were too few reports
   std::string withheld;            // the reason, then
+  std::uint64_t dropped = 0;       // envelopes that were not what the round asked for
 };
 
 struct CollectedRound {

@@ -29,6 +29,7 @@
 #include "federation/selection.h"
 #include "federation/server_step.h"
 #include "federation/setup.h"
+#include "federation/spread.h"
 
 namespace sotto {
 namespace {
@@ -45,12 +46,14 @@ std::string utc_now() {
 class Run {
  public:
   Run(const Recipe& recipe, const RunOptions& options, Setup setup, RunFolder folder,
-      Planner planner)
+      Planner planner, std::shared_ptr<SpreadTransport> spread)
       : recipe_(recipe),
         options_(options),
         setup_(std::move(setup)),
         folder_(std::move(folder)),
         planner_(std::move(planner)),
+        spread_(std::move(spread)),
+        selection_(recipe.federation, setup_.partition->clients(), setup_.clients_per_round),
         server_(recipe),
         log_(planner_, setup_.partition->clients()) {}
 
@@ -59,7 +62,6 @@ class Run {
  private:
   Result<void> restore();
   Result<void> replay();
-  std::vector<std::uint32_t> picked(RoundId number) const;
   Result<std::vector<ClientGroup>> groups_of(RoundId number,
                                              std::span<const std::uint32_t> clients) const;
   void step(RoundId number, const RoundPlan& plan, const CollectedRound& collected);
@@ -80,6 +82,8 @@ class Run {
   Setup setup_;
   RunFolder folder_;
   Planner planner_;
+  std::shared_ptr<SpreadTransport> spread_;  // where other ranks share the work
+  Selection selection_;
   ServerStep server_;
   Budget budget_;
   ExposureLog log_;
@@ -118,11 +122,6 @@ Result<void> Run::restore() {
   return folder_.write_record(json);
 }
 
-std::vector<std::uint32_t> Run::picked(RoundId number) const {
-  return round_clients(recipe_.federation, number, setup_.partition->clients(),
-                       setup_.clients_per_round);
-}
-
 /// The clients by budget, each group with what it sends in this round.
 Result<std::vector<ClientGroup>> Run::groups_of(RoundId number,
                                                 std::span<const std::uint32_t> clients) const {
@@ -141,7 +140,7 @@ Result<std::vector<ClientGroup>> Run::groups_of(RoundId number,
 Result<void> Run::replay() {
   std::uint64_t lost = 0;
   for (const RoundMetrics& metrics : result_.rounds) {
-    std::vector<std::uint32_t> clients = picked(metrics.round);
+    std::vector<std::uint32_t> clients = selection_.round(metrics.round);
     if (const auto it = refused_.find(metrics.round); it != refused_.end()) {
       std::vector<std::uint32_t> left;
       std::ranges::set_difference(clients, it->second, std::back_inserter(left));
@@ -183,19 +182,14 @@ Result<void> Run::replay() {
 
 Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
   const Stopwatch whole;
-  const std::vector<std::uint32_t> asked = picked(number);
-  RoundPlan plan;
-  plan.round = number;
+  const std::vector<std::uint32_t> asked = selection_.round(number);
+  RoundPlan plan = recipe_plan(recipe_, number);
   SOTTO_TRY(plan.groups, groups_of(number, asked));
   SOTTO_TRY(const Budget::Admission admission, budget_.admit(number, plan.groups));
   if (plan.clients() == 0 && !asked.empty()) {
     note("no client has the budget for round " + std::to_string(number) + ": " + admission.reason);
     return std::optional<RoundMetrics>();
   }
-  plan.split = static_cast<std::size_t>(recipe_.shuffle.split);
-  plan.payload = payload_of(recipe_.bound);
-  plan.fills_ball = recipe_.bound.normalize;
-  if (recipe_.shuffle.mode == "latency") plan.latency = recipe_.shuffle.latency;
 
   LocalTransport& transport = *setup_.transport;
   transport.on_client = [&](std::uint64_t done, std::uint64_t total) {
@@ -243,6 +237,10 @@ void Run::step(RoundId number, const RoundPlan& plan, const CollectedRound& coll
     if (options_.observer) {
       options_.observer->on_release(plan, group, collected.groups[group].released);
     }
+    if (const std::uint64_t dropped = collected.groups[group].dropped; dropped > 0) {
+      note("round " + std::to_string(number) + ": " + std::to_string(dropped) +
+           " chunks did not open or are not what the round asked for; they are left out");
+    }
     if (released == 0) {
       note("round " + std::to_string(number) + ": " + collected.groups[group].withheld +
            "; nothing is released");
@@ -285,7 +283,8 @@ Result<void> Run::evaluate(RoundMetrics& metrics) {
   const Dataset& test = setup_.data->test;
   if (test.size() == 0) return {};
   SOTTO_TRY(const EvaluationSums sums,
-            evaluate_model(*setup_.transport, test, setup_.preprocess, result_.model));
+            spread_ ? spread_->evaluate(result_.model)
+                    : evaluate_model(*setup_.transport, test, setup_.preprocess, result_.model));
   metrics.accuracy = static_cast<double>(sums.correct) / static_cast<double>(sums.samples);
   metrics.loss = sums.loss / static_cast<double>(sums.samples);
   return {};
@@ -308,7 +307,8 @@ Result<void> Run::remember() {
 
 Result<nlohmann::json> Run::record(const char* status) const {
   SOTTO_TRY(const std::optional<LedgerHead> ledger, budget_.head());
-  return run_json({recipe_, setup_, result_, status, started_, ledger});
+  return run_json({recipe_, setup_, result_, status, started_, ledger,
+                   options_.ranks ? options_.ranks->size() : 1});
 }
 
 Result<void> Run::certify() const {
@@ -328,6 +328,10 @@ Result<void> Run::certify() const {
 
 Result<RunResult> Run::execute() {
   const Stopwatch whole;
+  if (spread_) {
+    SOTTO_CHECK(spread_->begin(recipe_, setup_, planner_));
+    setup_.server_side = spread_;
+  }
   SOTTO_CHECK(restore());
   while (static_cast<std::int64_t>(result_.rounds.size()) < recipe_.federation.rounds &&
          !out_of_patience(recipe_.federation, result_)) {
@@ -363,6 +367,11 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
     return fail(ErrorKind::kUsage,
                 recipe.file + ": the limits of [ledger] need a ledger, and there is none here");
   }
+  std::shared_ptr<SpreadTransport> spread;
+  if (options.ranks) {
+    spread = std::make_shared<SpreadTransport>(options.ranks);
+    SOTTO_CHECK(check_spread(recipe));
+  }
   SOTTO_TRY(RunFolder folder, RunFolder::open(options));
   SOTTO_TRY(Setup setup, make_setup(recipe, options, make_factory));
   const unsigned wanted = thread_count(options.threads);
@@ -375,7 +384,9 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
   SOTTO_TRY(Planner planner,
             Planner::make(recipe, setup.factory->layout(), initial,
                           share_of_clients(setup.partition->clients(), setup.clients_per_round)));
-  return Run(recipe, options, std::move(setup), std::move(folder), std::move(planner)).execute();
+  return Run(recipe, options, std::move(setup), std::move(folder), std::move(planner),
+             std::move(spread))
+      .execute();
 }
 
 }  // namespace sotto

@@ -28,6 +28,7 @@ nlohmann::json run_json(const RunFacts& facts) {
       {"recipe_file", recipe.file},
       {"seed", recipe.federation.seed},
       {"threads", setup.transport->lanes()},
+      {"ranks", facts.ranks},
       {"machine", machine_name(setup.factory->device())},
       {"versions", {{"sotto", SOTTO_VERSION}, {"trainer", setup.factory->version()}}},
       {"model",

@@ -17,6 +17,7 @@ struct RunFacts {
   std::string status;
   std::string started;
   std::optional<LedgerHead> ledger;  // where the ledger ends now
+  unsigned ranks = 1;
 };
 
 nlohmann::json run_json(const RunFacts& facts);

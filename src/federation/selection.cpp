@@ -33,31 +33,35 @@ std::vector<std::uint32_t> accept_clients(std::uint64_t seed, RoundId round, std
   return accepted;
 }
 
-std::vector<std::uint32_t> pick_once(std::uint64_t seed, RoundId round, std::size_t clients,
-                                     std::size_t rounds) {
+std::vector<std::uint32_t> deal_order(std::uint64_t seed, std::size_t clients) {
   BitSource bits = BitSource::from_seed(seed, "deal", {});
   std::vector<std::uint32_t> order(clients);
   std::iota(order.begin(), order.end(), 0U);
   shuffle(std::span(order), bits);
+  return order;
+}
+
+std::vector<std::uint32_t> pick_once(std::span<const std::uint32_t> order, RoundId round,
+                                     std::size_t rounds) {
   const auto place = [&](std::size_t before) {
-    return order.begin() + static_cast<std::ptrdiff_t>(clients * before / rounds);
+    return order.begin() + static_cast<std::ptrdiff_t>(order.size() * before / rounds);
   };
   std::vector<std::uint32_t> picked(place(round - 1), place(round));
   std::sort(picked.begin(), picked.end());
   return picked;
 }
 
-std::vector<std::uint32_t> round_clients(const Recipe::Federation& federation, RoundId round,
-                                         std::size_t clients, std::size_t count) {
-  const auto seed = static_cast<std::uint64_t>(federation.seed);
-  if (federation.selection == "anonymous") {
-    const double share = static_cast<double>(count) / static_cast<double>(clients);
-    return accept_clients(seed, round, clients, share);
+std::vector<std::uint32_t> Selection::round(RoundId round) const {
+  const auto seed = static_cast<std::uint64_t>(federation_.seed);
+  if (federation_.selection == "anonymous") {
+    const double share = static_cast<double>(count_) / static_cast<double>(clients_);
+    return accept_clients(seed, round, clients_, share);
   }
-  if (federation.selection == "once") {
-    return pick_once(seed, round, clients, static_cast<std::size_t>(federation.rounds));
+  if (federation_.selection == "once") {
+    if (order_.empty()) order_ = deal_order(seed, clients_);
+    return pick_once(order_, round, static_cast<std::size_t>(federation_.rounds));
   }
-  return pick_clients(seed, round, clients, count);
+  return pick_clients(seed, round, clients_, count_);
 }
 
 }  // namespace sotto

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sotto/recipe.h"
@@ -16,7 +17,7 @@ std::vector<std::uint32_t> pick_clients(std::uint64_t seed, RoundId round, std::
 
 /// The clients of one of `rounds` rounds, in ascending order, when every client takes part in one
 /// round alone: all ways to deal them out evenly are equally likely, and decided by the seed.
-std::vector<std::uint32_t> pick_once(std::uint64_t seed, RoundId round, std::size_t clients,
+std::vector<std::uint32_t> pick_once(std::span<const std::uint32_t> order, RoundId round,
                                      std::size_t rounds);
 
 /// Every client with probability `share`, independently of the others: nobody who does not see the
@@ -24,8 +25,23 @@ std::vector<std::uint32_t> pick_once(std::uint64_t seed, RoundId round, std::siz
 std::vector<std::uint32_t> accept_clients(std::uint64_t seed, RoundId round, std::size_t clients,
                                           double share);
 
-/// The clients of a round as the recipe selects them; `count` is what fraction or k come to.
-std::vector<std::uint32_t> round_clients(const Recipe::Federation& federation, RoundId round,
-                                         std::size_t clients, std::size_t count);
+/// The order in which pick_once deals them out; each round has a part of it.
+std::vector<std::uint32_t> deal_order(std::uint64_t seed, std::size_t clients);
+
+/// The clients of each round as the recipe selects them, in time that grows with those who are
+/// selected: what takes longer is done once.
+class Selection {
+ public:
+  /// `count` is what fraction or k come to.
+  Selection(const Recipe::Federation& federation, std::size_t clients, std::size_t count)
+      : federation_(federation), clients_(clients), count_(count) {}
+  std::vector<std::uint32_t> round(RoundId round) const;
+
+ private:
+  Recipe::Federation federation_;
+  std::size_t clients_;
+  std::size_t count_;
+  mutable std::vector<std::uint32_t> order_;  // of selection "once", from its first use on
+};
 
 }  // namespace sotto

@@ -86,6 +86,18 @@ Result<void> check_domain(std::string_view name, const Domain& domain) {
 
 }  // namespace
 
+std::string_view name_of(MechanismKind kind) noexcept {
+  switch (kind) {
+    case MechanismKind::kValue:
+      return "value";
+    case MechanismKind::kVector:
+      return "vector";
+    case MechanismKind::kBits:
+      break;
+  }
+  return "bits";
+}
+
 std::string ParameterInfo::valid() const {
   return std::string(integer ? "a whole number in " : "a number in ") + (low_open ? "(" : "[") +
          short_number(low) + ", " + short_number(high) + "]";

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <thread>
 
-#include "base/sha256.h"
 #include "rpc/client_link.h"
+#include "rpc/report_form.h"
 
 namespace sotto::rpc {
 namespace {
@@ -25,12 +25,21 @@ class Client {
   void note(const std::string& text) const {
     if (options_.on_note) options_.on_note(text);
   }
+  void tell(const monitor::Event& event) const {
+    if (options_.on_event) options_.on_event(event);
+  }
+  /// What the ledger says that this client has spent by now.
+  void tell_spent(RoundId round) const;
   /// Calls again while the other side cannot be reached, as long as patience lasts.
   template <class Call>
   auto patiently(Call&& call) const -> decltype(call());
+  Result<void> take_part();
   Result<void> join();
   Result<void> accept(const Invitation& invitation);
   Result<void> do_task(const Assignment& assignment);
+  /// When each chunk goes, in seconds from now; empty: at once.
+  std::vector<double> delays(std::chrono::time_point<Clock, std::chrono::duration<double>> begin,
+                             std::size_t chunks) const;
 
   ClientOptions options_;
   const MakeFactory& make_factory_;
@@ -40,6 +49,7 @@ class Client {
   ClientSummary summary_;
   RoundId done_round_ = 0;
   Attempt done_attempt_{};
+  double latency_ = 0.0;  // seconds: the longest random delay of a chunk
 };
 
 template <class Call>
@@ -59,7 +69,7 @@ auto Client::patiently(Call&& call) const -> decltype(call()) {
 Result<void> Client::accept(const Invitation& invitation) {
   SOTTO_TRY(const Recipe recipe,
             parse_recipe(invitation.recipe, "the server's recipe", invitation.settings));
-  const std::string hash = recipe_hash(recipe);
+  const std::string hash = recipe.fingerprint();
   if (hash != invitation.recipe_hash) {
     return fail(ErrorKind::kRefused, "the server's recipe is not the one it names: it hashes to " +
                                          hash + ", not to " + invitation.recipe_hash);
@@ -76,6 +86,9 @@ Result<void> Client::accept(const Invitation& invitation) {
   if (invitation.shuffled && options_.shuffler.empty()) {
     return fail(ErrorKind::kUsage, "this federation has a shuffler: give --shuffler HOST:PORT");
   }
+  if (invitation.shuffled) {
+    SOTTO_CHECK(patiently([&] { return link_.check_shuffler(); }));
+  }
   if (invitation.rehearsal != options_.participant.rehearsal) {
     return fail(ErrorKind::kRefused,
                 invitation.rehearsal
@@ -83,12 +96,19 @@ Result<void> Client::accept(const Invitation& invitation) {
                       "client that is started with --rehearsal takes part"
                     : "--rehearsal: this server does not rehearse");
   }
+  if (const Security& security = options_.security;
+      !security.plain() && invitation.seal_key != security.bundle->server_key) {
+    return fail(ErrorKind::kRefused,
+                "the server names another key to seal for than server.pub of this bundle");
+  }
   ParticipantOptions own = options_.participant;
+  own.server_key = invitation.seal_key;
   own.name = options_.name;
   own.index = joined_.index;
   own.clients = invitation.clients;
   own.share = options_.share.has_value();
-  own.task = recipe.fingerprint() + ':' + sha256_hex(invitation.run).substr(0, 16);
+  own.task = task_name(hash, invitation.run);
+  latency_ = recipe.shuffle.mode == "latency" ? recipe.shuffle.latency : 0.0;
   SOTTO_TRY(participant_,
             Participant::make(recipe, std::move(own), options_.ledger, make_factory_));
   if (options_.on_joined) options_.on_joined(recipe, joined_.index);
@@ -102,32 +122,69 @@ Result<void> Client::join() {
   return accept(joined_.invitation);
 }
 
+std::vector<double> Client::delays(
+    std::chrono::time_point<Clock, std::chrono::duration<double>> begin, std::size_t chunks) const {
+  if (!(latency_ > 0.0)) return {};
+  const std::chrono::duration<double> common = begin - Clock::now();
+  BitSource bits = BitSource::from_system();
+  std::vector<double> all(chunks);
+  for (double& delay : all) delay = std::max(0.0, common.count()) + latency_ * bits.unit();
+  return all;
+}
+
 Result<void> Client::do_task(const Assignment& assignment) {
   const TaskHeader& task = *assignment.task;
   if (task.recipe_hash != joined_.invitation.recipe_hash) {
     return fail(ErrorKind::kRefused, "the server has changed its recipe");
   }
+  const auto received = Clock::now();
   if (options_.on_task) options_.on_task(task.round);
+  tell({monitor::What::kRoundBegan, task.round});
   const auto report = participant_->report(task, assignment.model);
   if (!report && report.error().kind == ErrorKind::kRefused) {
     note(report.error().message);
     ++summary_.declined;
+    tell({monitor::What::kRoundDeclined, task.round});
     return patiently([&] { return link_.decline(task); });
   }
   if (!report) return tl::unexpected(report.error());
-  auto sent = patiently([&] { return link_.submit(task, joined_.invitation, *report); });
+  tell_spent(task.round);
+  const auto begin = received + std::chrono::duration<double>(task.send_after_seconds);
+  auto sent = patiently([&] {
+    return link_.submit(task, joined_.invitation, *report, delays(begin, report->size()));
+  });
   if (sent) {
     ++summary_.reports;
+    tell({monitor::What::kReportAccepted, task.round});
     return participant_->delivered();
   }
   if (sent.error().kind != ErrorKind::kRefused) return sent;
   // The report stays bound to its charge; the round went on without it.
   note("round " + std::to_string(task.round) + ": " + sent.error().message);
   ++summary_.late;
+  tell(monitor::refusal(sent.error(), task.round));
   return {};
 }
 
+void Client::tell_spent(RoundId round) const {
+  const auto spent = participant_->spent();
+  if (!spent) return;
+  monitor::Event event{monitor::What::kBudgetSpent, round};
+  event.epsilon = spent->epsilon;
+  event.delta = spent->limits.renyi_order() > 0.0 ? spent->limits.delta : spent->delta_sum;
+  tell(event);
+}
+
 Result<ClientSummary> Client::work() {
+  const auto done = take_part();
+  // Asked to stop while the other side was away: nothing has failed, and all that matters is kept.
+  if (!done && !(stopped() && done.error().kind == ErrorKind::kIo)) {
+    return tl::unexpected(done.error());
+  }
+  return summary_;
+}
+
+Result<void> Client::take_part() {
   SOTTO_CHECK(join());
   while (!stopped()) {
     SOTTO_TRY(const Assignment assignment, patiently([&] {
@@ -143,7 +200,7 @@ Result<ClientSummary> Client::work() {
     std::this_thread::sleep_for(
         std::chrono::milliseconds(std::clamp(assignment.again_ms, 10U, 10000U)));
   }
-  return summary_;
+  return {};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "monitor/event.h"
 #include "rpc/participant.h"
 #include "rpc/security.h"
 #include "sotto/federation.h"
@@ -28,6 +29,7 @@ struct ClientOptions {
   std::function<void(const Recipe& recipe, std::uint32_t index)> on_joined;
   std::function<void(RoundId round)> on_task;
   std::function<void(const std::string&)> on_note;
+  monitor::Sink on_event;
 };
 
 struct ClientSummary {

@@ -22,7 +22,8 @@ Result<Collection> Collection::begin(const RoundPlan& plan, std::span<const floa
   for (const ClientGroup& asked : plan.groups) {
     Group group;
     group.asked.insert(asked.clients.begin(), asked.clients.end());
-    SOTTO_TRY(group.chunks, chunk_specs(asked.parts, plan.split));
+    SOTTO_TRY(ReportForm form, ReportForm::make(asked.parts, plan.split));
+    group.form = std::make_shared<const ReportForm>(std::move(form));
     round.groups_.push_back(std::move(group));
   }
   return round;
@@ -61,17 +62,26 @@ Result<void> Collection::begin_batch(std::size_t index, std::uint64_t reports, s
   return {};
 }
 
-Result<const ChunkSpec*> Collection::next_chunk(std::size_t index) {
+Result<std::size_t> Collection::next_chunk(std::size_t index) const {
   const Group& group = groups_[index];
   if (!group.batch || group.closed()) {
     return fail(ErrorKind::kRefused, "a chunk more than the batch has");
   }
-  return &group.chunks[group.taken / *group.batch];
+  return group.taken / *group.batch;
+}
+
+bool Collection::repeated(std::size_t index, std::span<const std::byte> sealed) {
+  // The first bytes of a box are a public key that its maker drew for it alone.
+  constexpr std::size_t kKeyBytes = 32;
+  const auto key = sealed.first(std::min(kKeyBytes, sealed.size()));
+  return !groups_[index].seen.emplace(reinterpret_cast<const char*>(key.data()), key.size()).second;
 }
 
 void Collection::took_chunk(std::size_t index, bool counted) {
-  ++groups_[index].taken;
-  groups_[index].refused += counted ? 0 : 1;
+  Group& group = groups_[index];
+  ++group.taken;
+  group.dropped += counted ? 0 : 1;
+  if (group.taken % *group.batch == 0) group.seen.clear();
 }
 
 void Collection::start_clock(Clock::duration length) {
@@ -90,22 +100,19 @@ bool Collection::complete() const {
   });
 }
 
-std::vector<Delivery::Group> Collection::outcome() const {
+std::vector<Delivery::Group> Collection::outcome(const std::string& nobody) const {
   std::vector<Delivery::Group> outcome;
   for (const Group& group : groups_) {
     if (!shuffled_) {
-      outcome.push_back({group.arrived.size(), ""});
-    } else if (!group.batch || *group.batch == 0) {
-      outcome.push_back({0, "the shuffler had too few reports"});
+      outcome.push_back({group.arrived.size(), "", 0});
+    } else if (!group.batch) {
+      outcome.push_back({0, nobody, 0});
+    } else if (*group.batch == 0) {
+      outcome.push_back({0, "the shuffler had too few reports", 0});
     } else if (!group.closed()) {
-      outcome.push_back({0, "the shuffler's batch did not arrive whole"});
-    } else if (group.refused > 0) {
-      // Which chunks belong together nobody can tell, so the rest of that report stays in the sums.
-      outcome.push_back(
-          {*group.batch, std::to_string(group.refused) +
-                             " chunks of the batch are not what the round asked for"});
+      outcome.push_back({0, "the shuffler's batch did not arrive whole", 0});
     } else {
-      outcome.push_back({*group.batch, ""});
+      outcome.push_back({*group.batch, "", group.dropped});
     }
   }
   return outcome;

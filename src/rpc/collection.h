@@ -4,6 +4,8 @@
 // and they are counted when the last one has been checked. From a shuffler chunks come as one
 // sequence for each group, in an order that it keeps when it has to begin again; the server takes
 // each number of the sequence once, so that nothing is counted twice and no chunk has to be held.
+// A chunk that does not open, or is not what its place asks for, is dropped: nobody can tell whose
+// it was, and the others at its place stand by themselves.
 //
 // Not for several threads at once: the coordinator that owns it locks.
 #pragma once
@@ -14,10 +16,10 @@
 #include <set>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
-#include "rpc/chunk.h"
-#include "rpc/seal.h"
+#include "rpc/report_form.h"
 #include "sotto/federation.h"
 
 namespace sotto::rpc {
@@ -35,12 +37,13 @@ class Collection {
   struct Group {
     std::set<std::uint32_t> asked;    // and not declined
     std::set<std::uint32_t> arrived;  // without a shuffler: whose report was counted
-    std::vector<ChunkSpec> chunks;    // of a report
+    std::shared_ptr<const ReportForm> form;
     std::optional<std::uint64_t>
         batch;                  // reports that the shuffler has for us, once it has said so
     std::uint64_t taken = 0;    // chunks of its sequence
-    std::uint64_t refused = 0;  // of these, not what the round asked for
-    bool closed() const { return batch && taken == *batch * chunks.size(); }
+    std::uint64_t dropped = 0;  // of these, not what the round asked for
+    std::unordered_set<std::string> seen;  // chunks of the position that is being taken
+    bool closed() const { return batch && taken == *batch * form->chunks(); }
   };
 
   static Result<Collection> begin(const RoundPlan& plan, std::span<const float> model,
@@ -58,8 +61,10 @@ class Collection {
   bool arrived(std::uint32_t client, std::size_t group);
 
   Result<void> begin_batch(std::size_t group, std::uint64_t reports, std::uint64_t skip);
-  /// The place of the sequence's next chunk, which the caller then opens and counts or refuses.
-  Result<const ChunkSpec*> next_chunk(std::size_t group);
+  /// The place of the sequence's next chunk, which the caller then opens and counts or drops.
+  Result<std::size_t> next_chunk(std::size_t group) const;
+  /// Whether this very chunk was in the batch before at its place: a box is never sealed twice.
+  bool repeated(std::size_t group, std::span<const std::byte> sealed);
   void took_chunk(std::size_t group, bool counted);
 
   /// The time begins to run when the first client has been given its task.
@@ -68,8 +73,8 @@ class Collection {
   Clock::duration left() const;
   /// Whether every client that is awaited has been heard.
   bool complete() const;
-  /// What came of it.
-  std::vector<Delivery::Group> outcome() const;
+  /// What came of it. `nobody`: why no batch came, where none did.
+  std::vector<Delivery::Group> outcome(const std::string& nobody) const;
 
  private:
   RoundPlan plan_;

@@ -1,6 +1,10 @@
 #include "rpc/coordinator.h"
 
+#include <algorithm>
 #include <chrono>
+
+#include "base/text.h"
+#include "federation/budget.h"
 
 namespace sotto::rpc {
 namespace {
@@ -14,35 +18,68 @@ double to_seconds(Collection::Clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
+/// With what a report of the round costs in the group that pays most.
+monitor::Event begun(const RoundPlan& plan) {
+  monitor::Event event{monitor::What::kRoundBegan, plan.round, plan.clients()};
+  event.epsilon = 0.0;
+  event.delta = 0.0;
+  for (const ClientGroup& group : plan.groups) {
+    const Cost cost = cost_of(group.parts).cost;
+    event.epsilon = std::max(*event.epsilon, cost.epsilon);
+    event.delta = std::max(*event.delta, cost.delta);
+  }
+  return event;
+}
+
 }  // namespace
 
-Coordinator::Coordinator(Settings settings, const SealKey& key, Roster roster)
-    : settings_(std::move(settings)), key_(key), roster_(std::move(roster)) {
-  settings_.invitation.seal_key = key_.public_key();
+Coordinator::Coordinator(Settings settings, const identity::SealKey& key, Roster roster)
+    : settings_(std::move(settings)),
+      key_(key),
+      task_(task_name(settings_.invitation.recipe_hash, settings_.invitation.run)),
+      roster_(std::move(roster)) {
+  settings_.invitation.seal_key = key_.public_key;
+}
+
+identity::ChunkPlan Coordinator::chunk_plan(RoundId round, const ReportForm& form) const {
+  return {task_, round, form.largest_envelope()};
 }
 
 Result<Delivery> Coordinator::collect(const RoundPlan& plan, std::span<const float> model,
                                       std::span<const EnvelopeSink> sinks) {
   const bool shuffled = settings_.invitation.shuffled;
   SOTTO_TRY(Collection collection, Collection::begin(plan, model, shuffled));
+  if (on_begin) on_begin(plan, model.size());
+  tell(begun(plan));
   std::unique_lock lock(mutex_);
   round_.emplace(std::move(collection));
   sinks_ = sinks;
   last_round_ = plan.round;
+  const auto latest_start = Collection::Clock::now() + seconds(settings_.wait_seconds);
   // After the deadline a shuffler has as long again to hand over the batch that it then closes.
   const auto grace = shuffled ? seconds(settings_.round_seconds) : Collection::Clock::duration{};
   while (!round_->complete() && !interrupted_) {
     if (!round_->deadline()) {
-      changed_.wait(lock);
+      if (changed_.wait_until(lock, latest_start) == std::cv_status::timeout &&
+          !round_->deadline()) {
+        break;
+      }
     } else if (changed_.wait_until(lock, *round_->deadline() + grace) == std::cv_status::timeout) {
       break;
     }
   }
   Delivery delivery;
-  delivery.groups = round_->outcome();
+  delivery.groups = round_->outcome(shuffler_here_ ? "the shuffler has handed over no batch"
+                                                   : "no shuffler has come");
+  const bool begun = round_->deadline().has_value() || round_->complete();
   round_.reset();
   sinks_ = {};
   if (interrupted_) return fail(ErrorKind::kIo, "stopped before the end of the round");
+  if (!begun) {
+    return fail(ErrorKind::kIo, "round " + std::to_string(plan.round) + ": no client came within " +
+                                    short_number(settings_.wait_seconds) +
+                                    " s (--wait-seconds); the same command goes on from here");
+  }
   return delivery;
 }
 
@@ -74,7 +111,9 @@ Result<std::uint32_t> Coordinator::place_of(const std::string& name) const {
 Result<Coordinator::Joined> Coordinator::join(const std::string& name,
                                               std::optional<std::uint32_t> wanted) {
   const std::scoped_lock lock(mutex_);
+  const std::size_t before = roster_.size();
   SOTTO_TRY(const std::uint32_t place, roster_.join(name, wanted));
+  if (roster_.size() > before) tell({monitor::What::kClientJoined, 0, roster_.size()});
   return Joined{place, &settings_.invitation};
 }
 
@@ -95,8 +134,11 @@ Result<Coordinator::Pulled> Coordinator::pull(const std::string& name, RoundId d
   if (done_round == last_round_ && done_attempt == round_->attempt()) return pulled;
   round_->start_clock(seconds(settings_.round_seconds));
   changed_.notify_all();
-  pulled.task = {round_->attempt(), *group, round_->plan().groups[*group].parts, round_->model(),
-                 to_seconds(round_->left())};
+  pulled.task = {
+      round_->attempt(),          *group, round_->plan().groups[*group].parts, round_->model(),
+      to_seconds(round_->left()), 0.0};
+  const double spare = settings_.round_seconds - settings_.work_seconds;
+  pulled.task->send_after_seconds = std::max(0.0, pulled.task->deadline_seconds - spare);
   return pulled;
 }
 
@@ -105,6 +147,7 @@ Result<void> Coordinator::decline(const std::string& name, RoundId round, const 
   SOTTO_TRY(const std::uint32_t place, place_of(name));
   if (!is_open(round) || round_->attempt() != attempt) return {};
   round_->decline(place);
+  tell({monitor::What::kRoundDeclined, round});
   changed_.notify_all();
   return {};
 }
@@ -123,23 +166,22 @@ Result<std::optional<Coordinator::Awaited>> Coordinator::awaited(const std::stri
   if (!group) return fail(ErrorKind::kRefused, "this client was not asked in this round");
   const Collection::Group& wanted = round_->groups()[*group];
   if (wanted.arrived.contains(place)) return std::optional<Awaited>();
-  return std::optional<Awaited>(Awaited{*group, wanted.chunks});
+  return std::optional<Awaited>(Awaited{*group, wanted.form});
 }
 
 Result<bool> Coordinator::submit(const std::string& name, RoundId round,
                                  std::span<const std::vector<std::byte>> sealed) {
   SOTTO_TRY(const std::optional<Awaited> expected, awaited(name, round));
   if (!expected) return false;
-  if (sealed.size() != expected->chunks.size()) {
+  const ReportForm& form = *expected->form;
+  if (sealed.size() != form.chunks()) {
     return fail(ErrorKind::kRefused, "a report of " + std::to_string(sealed.size()) +
-                                         " chunks instead of " +
-                                         std::to_string(expected->chunks.size()));
+                                         " chunks instead of " + std::to_string(form.chunks()));
   }
   std::vector<Envelope> envelopes;
   for (std::size_t i = 0; i < sealed.size(); ++i) {
-    SOTTO_TRY(const std::vector<std::byte> chunk, key_.open(sealed[i]));
     SOTTO_TRY(Envelope envelope,
-              read_chunk(chunk, settings_.invitation.recipe_hash, round, expected->chunks[i]));
+              open_chunk(sealed[i], chunk_plan(round, form), form.chunk(i), key_));
     envelopes.push_back(std::move(envelope));
   }
   const std::scoped_lock lock(mutex_);
@@ -154,6 +196,7 @@ Result<bool> Coordinator::submit(const std::string& name, RoundId round,
   // All of them were checked, so none is refused now and the report counts whole.
   for (const Envelope& envelope : envelopes) SOTTO_CHECK(sinks_.front()(envelope));
   round_->arrived(place, expected->group);
+  tell({monitor::What::kReportAccepted, round});
   show_progress();
   changed_.notify_all();
   return true;
@@ -173,9 +216,9 @@ Coordinator::Open Coordinator::open() {
   open.attempt = round_->attempt();
   open.seconds_left = round_->deadline() ? to_seconds(round_->left()) : settings_.round_seconds;
   for (const Collection::Group& group : round_->groups()) {
-    Open::Group shown{group.asked.size(), {}, group.taken, group.closed()};
-    for (const ChunkSpec& chunk : group.chunks) shown.chunk_bytes.push_back(chunk.sealed_bytes);
-    open.groups.push_back(std::move(shown));
+    open.groups.push_back({group.asked.size(), group.form->chunks(),
+                           static_cast<std::uint32_t>(group.form->sealed_bytes()), group.taken,
+                           group.closed()});
   }
   return open;
 }
@@ -187,6 +230,7 @@ Result<void> Coordinator::begin_batch(RoundId round, const Attempt& attempt, std
     return fail(ErrorKind::kRefused, "batch refused: its round is not open");
   }
   SOTTO_CHECK(round_->begin_batch(group, reports, skip));
+  if (reports == 0) tell({monitor::What::kBatchWithheld, round});
   show_progress();
   changed_.notify_all();
   return {};
@@ -194,32 +238,42 @@ Result<void> Coordinator::begin_batch(RoundId round, const Attempt& attempt, std
 
 Result<void> Coordinator::deliver(const Attempt& attempt, std::size_t group,
                                   std::span<const std::byte> sealed) {
-  ChunkSpec spec;
+  std::shared_ptr<const ReportForm> form;
+  std::size_t place = 0;
   RoundId round = 0;
   std::uint64_t number = 0;
+  bool repeated = false;
   {
     const std::scoped_lock lock(mutex_);
     if (!round_ || round_->attempt() != attempt) {
       return fail(ErrorKind::kRefused, "chunk refused: its round is not open");
     }
-    SOTTO_TRY(const ChunkSpec* const next, round_->next_chunk(group));
-    spec = *next;
+    SOTTO_TRY(place, round_->next_chunk(group));
+    form = round_->groups()[group].form;
+    repeated = round_->repeated(group, sealed);
     round = round_->plan().round;
     number = round_->groups()[group].taken;
   }
   // Opening takes most of the time and needs no lock.
-  Result<Envelope> envelope = fail(ErrorKind::kCorrupt, "");
-  if (const auto chunk = key_.open(sealed)) {
-    envelope = read_chunk(*chunk, settings_.invitation.recipe_hash, round, spec);
-  }
+  const auto envelope = open_chunk(sealed, chunk_plan(round, *form), form->chunk(place), key_);
   const std::scoped_lock lock(mutex_);
   if (!round_ || round_->attempt() != attempt || round_->groups()[group].taken != number) {
     return fail(ErrorKind::kRefused, "chunk refused: another stream delivers this batch");
   }
-  const bool counted = envelope && sinks_.front()(*envelope);
+  const bool counted = !repeated && envelope && sinks_.front()(*envelope);
   round_->took_chunk(group, counted);
-  if (round_->groups()[group].closed()) changed_.notify_all();
+  if (round_->groups()[group].closed()) {
+    tell_batch(round, round_->groups()[group]);
+    changed_.notify_all();
+  }
   return {};
+}
+
+void Coordinator::tell_batch(RoundId round, const Collection::Group& group) const {
+  monitor::Event event{monitor::What::kBatchPassed, round};
+  event.reports = *group.batch;
+  event.chunks = group.taken;
+  tell(event);
 }
 
 void Coordinator::show_progress() {

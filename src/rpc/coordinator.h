@@ -11,9 +11,9 @@
 #include <optional>
 #include <set>
 
+#include "monitor/event.h"
 #include "rpc/collection.h"
 #include "rpc/roster.h"
-#include "rpc/seal.h"
 #include "sotto/federation.h"
 
 namespace sotto::rpc {
@@ -22,11 +22,12 @@ namespace sotto::rpc {
 struct Invitation {
   std::string recipe;  // TOML
   std::vector<std::string> settings;
-  std::string recipe_hash;
-  SealPublicKey seal_key{};
+  std::string recipe_hash;  // Recipe::fingerprint()
+  identity::PublicKey seal_key{};
   Tag run{};
   std::uint32_t clients = 0;
   bool shuffled = false;
+  bool latency = false;  // chunks of a report come after random delays, in any order
   bool rehearsal = false;
 };
 
@@ -36,8 +37,12 @@ class Coordinator final : public Transport {
     Invitation invitation;      // its seal key is filled in
     std::uint32_t minimum = 1;  // reports of a batch
     double round_seconds = 120.0;
+    /// A round that no client has begun after so long ends the run.
+    double wait_seconds = 600.0;
+    /// Of random delays: clients begin to send so long after the round's first client began.
+    double work_seconds = 0.0;
   };
-  Coordinator(Settings settings, const SealKey& key, Roster roster);
+  Coordinator(Settings settings, const identity::SealKey& key, Roster roster);
 
   unsigned lanes() const noexcept override { return 1; }
   Result<Delivery> collect(const RoundPlan& plan, std::span<const float> model,
@@ -65,6 +70,7 @@ class Coordinator final : public Transport {
       std::vector<Part> parts;
       std::shared_ptr<const std::vector<float>> model;
       double deadline_seconds = 0.0;
+      double send_after_seconds = 0.0;
     };
     std::optional<Task> task;
   };
@@ -74,7 +80,7 @@ class Coordinator final : public Transport {
   /// What a report of this client must look like now; nothing where its report is counted already.
   struct Awaited {
     std::size_t group = 0;
-    std::vector<ChunkSpec> chunks;
+    std::shared_ptr<const ReportForm> form;
   };
   Result<std::optional<Awaited>> awaited(const std::string& name, RoundId round);
   /// A whole report, its chunks still sealed. False where it was counted before.
@@ -89,7 +95,8 @@ class Coordinator final : public Transport {
     double seconds_left = 0.0;
     struct Group {
       std::uint64_t expected = 0;
-      std::vector<std::uint32_t> chunk_bytes;
+      std::uint64_t chunks = 0;       // of a report
+      std::uint32_t chunk_bytes = 0;  // sealed
       std::uint64_t skip = 0;
       bool closed = false;
     };
@@ -105,14 +112,25 @@ class Coordinator final : public Transport {
   const Settings& settings() const { return settings_; }
 
   std::function<void(RoundId round, std::uint64_t done, std::uint64_t total)> on_report;
+  /// Whatever people who run the server want to know; set before the first call.
+  monitor::Sink on_event;
+  void tell(const monitor::Event& event) const {
+    if (on_event) on_event(event);
+  }
+  /// A round is about to be opened: nobody has been asked yet.
+  std::function<void(const RoundPlan& plan, std::size_t weights)> on_begin;
 
  private:
   Result<std::uint32_t> place_of(const std::string& name) const;
   bool is_open(RoundId round) const { return round_ && round_->plan().round == round; }
   void show_progress();
+  void tell_batch(RoundId round, const Collection::Group& group) const;
+  /// What the sealed chunks of the open round have in common.
+  identity::ChunkPlan chunk_plan(RoundId round, const ReportForm& form) const;
 
   Settings settings_;
-  SealKey key_;
+  identity::SealKey key_;
+  std::string task_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Roster roster_;

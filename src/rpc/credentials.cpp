@@ -1,90 +1,198 @@
 #include "rpc/credentials.h"
 
-#include "base/file.h"
+#include <grpc/support/log.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_certificate_verifier.h>
+#include <grpcpp/security/tls_credentials_options.h>
+
+#include <chrono>
+
 #include "rpc/messages.h"
 
 namespace sotto::rpc {
+namespace {
 
-Result<Security> read_security(const std::filesystem::path& authority,
-                               const std::filesystem::path& certificate,
-                               const std::filesystem::path& key, bool plain) {
-  const int given = (authority.empty() ? 0 : 1) + (certificate.empty() ? 0 : 1) + !key.empty();
-  if (plain && given > 0) {
-    return fail(ErrorKind::kUsage, "--plain: there is no use for certificates then");
-  }
-  if (plain) return Security{};
-  if (given < 3) {
-    return fail(ErrorKind::kUsage,
-                "certificates are needed: --ca CA.pem --cert CERT.pem --key KEY.pem, or --plain "
-                "for connections that anybody can read and join");
-  }
-  Security security;
-  SOTTO_TRY(security.authority, read_text(authority));
-  SOTTO_TRY(security.certificate, read_text(certificate));
-  SOTTO_TRY(security.key, read_text(key));
-  if (security.authority.empty()) {
-    return fail(ErrorKind::kCorrupt, authority.string() + ": is empty");
-  }
-  return security;
+namespace tls = grpc::experimental;
+
+/// A connection that is cut without a word is noticed after one interval and one timeout.
+constexpr int kKeepaliveMs = 15000;
+constexpr int kKeepaliveTimeoutMs = 10000;
+/// While a connection is waited for, how often to look whether it was refused.
+constexpr std::chrono::milliseconds kLook{100};
+
+/// What the library would print of every failed handshake, its own words and clock included, we say
+/// ourselves, once.
+void silence_library() {
+  static const bool silent = [] {
+    gpr_set_log_function([](gpr_log_func_args*) {});
+    google::protobuf::SetLogHandler(nullptr);
+    return true;
+  }();
+  (void)silent;
 }
+
+std::string text_of(const grpc::string_ref& text) { return {text.data(), text.size()}; }
+
+/// Looks at the certificate of the side that was dialled, before anything is said to it.
+class RoleVerifier final : public tls::ExternalCertificateVerifier {
+ public:
+  RoleVerifier(const Security& security, identity::Role role, std::shared_ptr<Peer> peer)
+      : trust_(*security.trust),
+        server_key_(security.bundle->server_key),
+        role_(role),
+        peer_(std::move(peer)) {}
+
+  bool Verify(tls::TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
+              grpc::Status* status) override {
+    const Result<std::string> name = check(*request);
+    if (name) {
+      peer_->accept(*name);
+      *status = grpc::Status::OK;
+    } else {
+      peer_->refuse(name.error().message);
+      *status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED, name.error().message);
+    }
+    return true;
+  }
+  void Cancel(tls::TlsCustomVerificationCheckRequest*) override {}
+
+ private:
+  Result<std::string> check(tls::TlsCustomVerificationCheckRequest& request) {
+    const auto refuse = [](identity::Fault fault, const std::string& what) {
+      return fail(ErrorKind::kRefused, std::string(identity::name_of(fault)) + ": " + what);
+    };
+    const auto member = trust_.identify(text_of(request.peer_cert()));
+    if (!member) return refuse(member.error().fault, member.error().message);
+    if (member->role != role_) {
+      return refuse(identity::Fault::kWrongRole,
+                    "'" + member->name + "' is a " + std::string(identity::name_of(member->role)) +
+                        ", not a " + std::string(identity::name_of(role_)));
+    }
+    if (role_ == identity::Role::kServer && member->seal_key != server_key_) {
+      return refuse(
+          identity::Fault::kForeign,
+          "'" + member->name + "' has another sealing key than server.pub of this bundle");
+    }
+    grpc::Status host;
+    if (!hosts_.Verify(
+            &request, [](const grpc::Status&) {}, &host) ||
+        !host.ok()) {
+      return refuse(identity::Fault::kForeign, "the certificate of '" + member->name +
+                                                   "' does not name the host that was dialled, " +
+                                                   text_of(request.target_name()));
+    }
+    return member->name;
+  }
+
+  identity::Trust trust_;
+  identity::PublicKey server_key_;
+  identity::Role role_;
+  std::shared_ptr<Peer> peer_;
+  tls::HostNameCertificateVerifier hosts_;
+};
 
 std::shared_ptr<grpc::ServerCredentials> server_credentials(const Security& security) {
   if (security.plain()) return grpc::InsecureServerCredentials();
   grpc::SslServerCredentialsOptions options(
       GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_root_certs = security.authority;
-  options.pem_key_cert_pairs = {{security.key, security.certificate}};
+  options.pem_root_certs = security.bundle->ca_pem;
+  options.pem_key_cert_pairs = {{security.bundle->key_pem, security.bundle->certificate_pem}};
   return grpc::SslServerCredentials(options);
 }
 
-std::shared_ptr<grpc::Channel> connect(const std::string& address, const Security& security) {
+std::shared_ptr<grpc::ChannelCredentials> channel_credentials(const Security& security,
+                                                              identity::Role role,
+                                                              const std::shared_ptr<Peer>& peer) {
+  if (security.plain()) return grpc::InsecureChannelCredentials();
+  const identity::Bundle& bundle = *security.bundle;
+  tls::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(std::make_shared<tls::StaticDataCertificateProvider>(
+      bundle.ca_pem,
+      std::vector<tls::IdentityKeyCertPair>{{bundle.key_pem, bundle.certificate_pem}}));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_verify_server_certs(true);
+  options.set_certificate_verifier(
+      tls::ExternalCertificateVerifier::Create<RoleVerifier>(security, role, peer));
+  return tls::TlsCredentials(options);
+}
+
+}  // namespace
+
+void Peer::accept(const std::string& name) {
+  const std::scoped_lock lock(mutex_);
+  name_ = name;
+  refusal_.clear();
+}
+
+void Peer::refuse(const std::string& reason) {
+  const std::scoped_lock lock(mutex_);
+  name_.clear();
+  refusal_ = reason;
+}
+
+std::string Peer::name() const {
+  const std::scoped_lock lock(mutex_);
+  return name_;
+}
+
+std::string Peer::refusal() const {
+  const std::scoped_lock lock(mutex_);
+  return refusal_;
+}
+
+Line::Line(std::string address, const Security& security, identity::Role role)
+    : address_(std::move(address)), plain_(security.plain()), peer_(std::make_shared<Peer>()) {
+  silence_library();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(kLongestMessage));
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   // This one is also how long a handshake may take.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
-  if (security.plain()) {
-    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-  }
-  grpc::SslCredentialsOptions options;
-  options.pem_root_certs = security.authority;
-  options.pem_private_key = security.key;
-  options.pem_cert_chain = security.certificate;
-  return grpc::CreateCustomChannel(address, grpc::SslCredentials(options), arguments);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  // A request is signed for one sending; we send it again ourselves, signed anew.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  channel_ =
+      grpc::CreateCustomChannel(address_, channel_credentials(security, role, peer_), arguments);
 }
 
-Result<std::string> peer_name(const grpc::ServerContext& context, const Security& security,
-                              const std::string& claimed) {
-  if (security.plain()) return claimed;
-  const auto names = context.auth_context()->FindPropertyValues("x509_common_name");
-  if (names.size() != 1) {
-    return fail(ErrorKind::kRefused, "a certificate with one common name is needed");
-  }
-  std::string name(names.front().data(), names.front().size());
-  if (name != claimed) {
-    return fail(ErrorKind::kRefused,
-                "the certificate is of '" + name + "', not of '" + claimed + "'");
-  }
-  return name;
+Result<std::string> Line::peer_name(double seconds) const {
+  if (plain_) return std::string();
+  const auto end = std::chrono::steady_clock::now() +
+                   std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000.0));
+  do {
+    const bool connected = channel_->WaitForConnected(std::chrono::system_clock::now() + kLook);
+    if (const std::string why = peer_->refusal(); !why.empty()) {
+      return fail(ErrorKind::kCorrupt, address_ + ": " + why);
+    }
+    const std::string name = peer_->name();
+    if (connected && !name.empty()) return name;
+  } while (std::chrono::steady_clock::now() < end);
+  return fail(
+      ErrorKind::kIo,
+      address_ + ": nobody answers, or the certificates at both ends are not of one federation");
 }
 
 Result<std::unique_ptr<grpc::Server>> listen(const std::string& address, const Security& security,
                                              std::initializer_list<grpc::Service*> services,
                                              std::string& bound_address) {
-  // What a stranger sends must not fill our log; every refusal is answered and told by us.
-  google::protobuf::SetLogHandler(nullptr);
+  silence_library();
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(address, server_credentials(security), &port);
   builder.SetMaxReceiveMessageSize(static_cast<int>(kLongestMessage));
   // Two servers on one port would share the clients between them.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             kKeepaliveMs / 2);
   for (grpc::Service* const service : services) builder.RegisterService(service);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
-    return fail(ErrorKind::kIo, "cannot listen on " + address +
-                                    ": is it in use, or are certificate and key not a pair?");
+    return fail(ErrorKind::kIo, "cannot listen on " + address + ": is it in use?");
   }
   bound_address = address.substr(0, address.rfind(':') + 1) + std::to_string(port);
   return server;

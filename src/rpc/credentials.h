@@ -1,26 +1,50 @@
-// Mutual TLS for gRPC: both ends show a certificate of the federation's authority.
+// Mutual TLS for gRPC: both ends show a certificate of the federation's authority, and who dials
+// accepts only a node of the role that it means to talk to.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "rpc/security.h"
 
 namespace sotto::rpc {
 
-std::shared_ptr<grpc::ServerCredentials> server_credentials(const Security& security);
+/// What the last handshake of a channel said of the other side. For several threads at once.
+class Peer {
+ public:
+  void accept(const std::string& name);
+  void refuse(const std::string& reason);
+  std::string name() const;
+  /// Why the last handshake was refused; empty where it was not.
+  std::string refusal() const;
 
-/// A channel to "host:port", whose certificate must name that host.
-std::shared_ptr<grpc::Channel> connect(const std::string& address, const Security& security);
+ private:
+  mutable std::mutex mutex_;
+  std::string name_;
+  std::string refusal_;
+};
 
-/// What the peer's certificate calls it. Where connections are plain: `claimed`.
-Result<std::string> peer_name(const grpc::ServerContext& context, const Security& security,
-                              const std::string& claimed);
+/// A way to "host:port". The certificate there must be of the federation, not revoked, of `role`,
+/// and name that host; a server must also own the key that this node seals for.
+class Line {
+ public:
+  Line(std::string address, const Security& security, identity::Role role);
 
-/// The name that a shuffler's certificate has.
-inline constexpr const char* kShufflerName = "shuffler";
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  const std::string& address() const { return address_; }
+  /// The name in the other side's certificate, once connected; empty where connections are plain.
+  /// kIo: nobody answers. kCorrupt: somebody else does, and trying again is of no use.
+  Result<std::string> peer_name(double seconds) const;
+
+ private:
+  std::string address_;
+  bool plain_;
+  std::shared_ptr<Peer> peer_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
 
 /// A listening server: messages no longer than any that the protocol has.
 Result<std::unique_ptr<grpc::Server>> listen(const std::string& address, const Security& security,

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/sha256.h"
+
 namespace sotto::rpc {
 namespace {
 
@@ -92,7 +94,7 @@ void write_join(const Coordinator::Joined& joined, v1::JoinReply& reply) {
   reply.set_recipe(invitation.recipe);
   for (const std::string& setting : invitation.settings) reply.add_settings(setting);
   reply.set_recipe_hash(invitation.recipe_hash);
-  reply.set_seal_key(to_bytes(invitation.seal_key));
+  reply.set_seal_key(to_bytes(std::as_bytes(std::span(invitation.seal_key))));
   reply.set_run(to_bytes(invitation.run));
   reply.set_clients(invitation.clients);
   reply.set_shuffled(invitation.shuffled);
@@ -111,6 +113,7 @@ Result<TaskHeader> read_task(const v1::Task& message) {
   if (message.weights() > kMostWeights) return bad("more weights than a model can have");
   task.weights = message.weights();
   task.deadline_seconds = message.deadline_ms() / 1000.0;
+  task.send_after_seconds = message.send_after_ms() / 1000.0;
   if (static_cast<std::size_t>(message.parts_size()) > kMostParts) return bad("too many parts");
   for (const v1::TaskPart& part : message.parts()) {
     TaskHeader::Part read;
@@ -148,6 +151,13 @@ void write_task(const Coordinator::Pulled& pulled, const std::string& recipe_has
   }
   message.set_weights(task.model->size());
   message.set_deadline_ms(milliseconds(task.deadline_seconds));
+  message.set_send_after_ms(milliseconds(task.send_after_seconds));
+}
+
+std::string digest_of(std::span<const std::vector<std::byte>> chunks) {
+  Sha256 hash;
+  for (const std::vector<std::byte>& chunk : chunks) hash.add(chunk);
+  return hash.hex();
 }
 
 Result<Submission> read_submission(const v1::SubmitHeader& header) {
@@ -164,6 +174,8 @@ Result<Submission> read_submission(const v1::SubmitHeader& header) {
     return bad("a report without chunks, or with too many");
   }
   SOTTO_TRY(submission.run, read_tag(header.run()));
+  if (!is_hash(header.digest())) return bad("no digest of the chunks");
+  submission.digest = header.digest();
   return submission;
 }
 
@@ -179,15 +191,12 @@ Result<Opened> read_open(const v1::OpenReply& reply) {
   opened.open.seconds_left = reply.deadline_ms() / 1000.0;
   if (static_cast<std::size_t>(reply.groups_size()) > kMostGroups) return bad("too many groups");
   for (const v1::OpenGroup& group : reply.groups()) {
-    Coordinator::Open::Group read{group.expected(), {}, group.skip(), group.closed()};
-    if (static_cast<std::size_t>(group.chunk_bytes_size()) > kMostChunks) {
-      return bad("too many chunks");
+    if (group.chunks() == 0 || group.chunks() > kMostChunks) return bad("too many chunks, or none");
+    if (group.chunk_bytes() <= identity::kSealOverhead || group.chunk_bytes() > kLongestChunk) {
+      return bad("a chunk of impossible size");
     }
-    for (const std::uint32_t bytes : group.chunk_bytes()) {
-      if (bytes <= kSealBytes || bytes > kLongestChunk) return bad("a chunk of impossible size");
-      read.chunk_bytes.push_back(bytes);
-    }
-    opened.open.groups.push_back(std::move(read));
+    opened.open.groups.push_back(
+        {group.expected(), group.chunks(), group.chunk_bytes(), group.skip(), group.closed()});
   }
   return opened;
 }
@@ -205,7 +214,8 @@ void write_open(const Coordinator::Open& open, const Coordinator::Settings& sett
   for (const Coordinator::Open::Group& group : open.groups) {
     v1::OpenGroup& written = *reply.add_groups();
     written.set_expected(static_cast<std::uint32_t>(group.expected));
-    for (const std::uint32_t bytes : group.chunk_bytes) written.add_chunk_bytes(bytes);
+    written.set_chunks(static_cast<std::uint32_t>(group.chunks));
+    written.set_chunk_bytes(group.chunk_bytes);
     written.set_skip(group.skip);
     written.set_closed(group.closed);
   }

@@ -50,7 +50,10 @@ struct Submission {
   std::size_t group = 0;
   std::size_t chunks = 0;
   Tag run{};
+  std::string digest;  // of the chunks
 };
+/// SHA-256 over all sealed chunks by position, in hex.
+std::string digest_of(std::span<const std::vector<std::byte>> chunks);
 Result<Submission> read_submission(const v1::SubmitHeader& header);
 
 struct Opened {

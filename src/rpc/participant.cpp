@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "account/ledger_spending.h"
 #include "federation/attendance.h"
 #include "federation/baselines.h"
 #include "federation/budget.h"
 #include "federation/plan.h"
 #include "federation/server_step.h"
+#include "rpc/report_form.h"
 
 namespace sotto::rpc {
 namespace {
@@ -63,9 +65,46 @@ Result<std::unique_ptr<Participant>> Participant::make(const Recipe& recipe,
       new Participant(recipe, std::move(options), std::move(setup), std::move(planner)));
   participant->ledger_ = std::move(ledger);
   participant->dataset_ = dataset_name(own);
+  SOTTO_TRY(participant->whole_, participant->whole_cost());
+  SOTTO_TRY(const std::vector<Part> first,
+            participant->planner_.parts(1, participant->own_group()));
+  SOTTO_CHECK(participant->check_policy(first));
   SOTTO_CHECK(participant->ledger_->set_limits(participant->options_.name, participant->dataset_,
                                                participant->options_.limits));
   return participant;
+}
+
+Result<Spent> Participant::whole_cost() const {
+  Spending spending;
+  spending.set_limits(options_.limits);
+  const Schedule& schedule = planner_.schedule();
+  for (std::size_t slot = 0; slot < schedule.slots().size(); ++slot) {
+    SOTTO_TRY(const std::vector<Part> parts,
+              planner_.parts(schedule.first_round_of(slot), own_group()));
+    const Cost cost = cost_of(parts).cost;
+    // Who is picked is the server's choice, so the client counts on being in every round.
+    const bool once = recipe_.federation.selection == "once";
+    for (std::uint64_t i = once ? 1 : schedule.rounds_of(slot); i > 0; --i) spending.add(cost);
+  }
+  return spending.spent();
+}
+
+Result<void> Participant::check_policy(std::span<const Part> parts) const {
+  if (!options_.policy) return {};
+  identity::PlanFacts facts;
+  for (const Part& part : parts) facts.mechanisms.push_back(part.spec.name);
+  facts.shuffle = recipe_.shuffle.mode;
+  facts.model = recipe_.model.file.empty() ? recipe_.model.name : recipe_.model.file;
+  facts.recipe = recipe_.fingerprint();
+  const Cost cost = cost_of(parts).cost;
+  facts.epsilon_per_round = cost.epsilon;
+  facts.unit_epsilon = cost.unit_epsilon;
+  facts.epsilon = whole_.epsilon;
+  facts.delta = whole_.delta_sum;
+  facts.rounds = whole_.rounds;
+  facts.min_batch = static_cast<std::uint64_t>(recipe_.shuffle.min_batch);
+  facts.server_key = options_.server_key;
+  return identity::check(*options_.policy, facts);
 }
 
 /// What the recipe asks this client for, with the ranges of the task where ranges adapt.
@@ -74,7 +113,7 @@ Result<std::vector<Part>> Participant::parts_of(const TaskHeader& task) {
     return fail(ErrorKind::kRefused,
                 "the task of round " + std::to_string(task.round) + " is refused: " + what);
   };
-  if (task.group != planner_.group_of(options_.index)) {
+  if (task.group != own_group()) {
     return refuse("the recipe gives this client another budget");
   }
   if (planner_.adapts()) {
@@ -96,9 +135,10 @@ Result<std::vector<Part>> Participant::parts_of(const TaskHeader& task) {
   return parts;
 }
 
-Result<std::vector<std::vector<std::byte>>> Participant::report(const TaskHeader& task,
-                                                                std::span<const float> model) {
+Result<std::vector<Envelope>> Participant::report(const TaskHeader& task,
+                                                  std::span<const float> model) {
   SOTTO_TRY(std::vector<Part> parts, parts_of(task));
+  SOTTO_CHECK(check_policy(parts));
   const RoundCost cost = cost_of(parts);
   SOTTO_TRY(last_, ledger_->charge({options_.name, dataset_, options_.task, task.round,
                                     cost.mechanism_id, cost.cost}));
@@ -112,9 +152,9 @@ Result<std::vector<std::vector<std::byte>>> Participant::report(const TaskHeader
   plan.payload = payload_of(recipe_.bound);
   plan.fills_ball = recipe_.bound.normalize;
   plan.groups.push_back({{options_.share ? options_.index : 0}, std::move(parts)});
-  std::vector<std::vector<std::byte>> envelopes;
+  std::vector<Envelope> envelopes;
   const EnvelopeSink keep = [&](const Envelope& envelope) -> Result<void> {
-    envelopes.push_back(envelope.serialize());
+    envelopes.push_back(envelope);
     return {};
   };
   SOTTO_CHECK(setup_.transport->collect(plan, model, std::span(&keep, 1)));

@@ -13,10 +13,10 @@
 
 #include "federation/planner.h"
 #include "federation/setup.h"
-#include "rpc/chunk.h"
 #include "rpc/collection.h"
 #include "sotto/federation.h"
 #include "sotto/ledger.h"
+#include "sotto/policy.h"
 
 namespace sotto::rpc {
 
@@ -33,6 +33,7 @@ struct TaskHeader {
   std::vector<Part> parts;
   std::uint64_t weights = 0;
   double deadline_seconds = 0.0;
+  double send_after_seconds = 0.0;  // where chunks have random delays
 };
 
 struct ParticipantOptions {
@@ -48,21 +49,26 @@ struct ParticipantOptions {
   std::string model_file;
   bool rehearsal = false;  // bits from the recipe's seed
   Limits limits;
+  /// What the client lets a server ask for; nothing: whatever the limits pay for.
+  std::optional<identity::Policy> policy;
+  identity::PublicKey server_key{};  // that reports are sealed for
 };
 
 class Participant {
  public:
-  /// Refuses a recipe that clients of their own processes cannot follow.
+  /// Refuses a recipe that clients of their own processes cannot follow, and one that goes beyond
+  /// the client's policy.
   static Result<std::unique_ptr<Participant>> make(const Recipe& recipe, ParticipantOptions options,
                                                    std::shared_ptr<Ledger> ledger,
                                                    const MakeFactory& make_factory);
 
-  /// The envelopes of the client's report, serialized. kRefused: the client has no budget for it,
-  /// or the task is not the recipe's.
-  Result<std::vector<std::vector<std::byte>>> report(const TaskHeader& task,
-                                                     std::span<const float> model);
+  /// The client's report. kRefused: the client has no budget for it, its policy forbids it, or the
+  /// task is not the recipe's.
+  Result<std::vector<Envelope>> report(const TaskHeader& task, std::span<const float> model);
   /// The receiver has the last report for good.
   Result<void> delivered();
+  /// What this client's account has been charged.
+  Result<Spent> spent() const { return ledger_->spent(options_.name, dataset_); }
   std::size_t weights() const { return setup_.factory->layout().size(); }
 
  private:
@@ -71,7 +77,12 @@ class Participant {
         options_(std::move(options)),
         setup_(std::move(setup)),
         planner_(std::move(planner)) {}
+  std::size_t own_group() const { return planner_.group_of(options_.index); }
   Result<std::vector<Part>> parts_of(const TaskHeader& task);
+  /// What the whole training costs this client if it is in every round, as its ledger counts.
+  Result<Spent> whole_cost() const;
+  /// Compares what is asked for now with the policy.
+  Result<void> check_policy(std::span<const Part> parts) const;
 
   Recipe recipe_;
   ParticipantOptions options_;
@@ -79,6 +90,7 @@ class Participant {
   Planner planner_;
   std::shared_ptr<Ledger> ledger_;
   std::string dataset_;
+  Spent whole_;
   Charge last_;
 };
 

@@ -1,25 +1,28 @@
-// How a role proves who it is: certificate and key of its own, and the authority that everybody
-// trusts. Without them connections are plain, for one machine and for tests.
+// How a role proves who it is: its bundle from `sotto keys`, and the authority that everybody
+// trusts. Without one connections are plain, for one machine and for tests.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
-#include "sotto/result.h"
+#include "sotto/identity.h"
 
 namespace sotto::rpc {
 
 struct Security {
-  std::string authority;    // PEM; empty: plain connections
-  std::string certificate;  // PEM
-  std::string key;          // PEM
+  std::optional<identity::Bundle> bundle;  // nothing: plain connections
+  std::optional<identity::Trust> trust;    // of the bundle's authority
 
-  bool plain() const { return authority.empty(); }
+  bool plain() const { return !bundle.has_value(); }
 };
 
-/// All three files, or `plain` and none. `role` names the command in errors.
-Result<Security> read_security(const std::filesystem::path& authority,
-                               const std::filesystem::path& certificate,
-                               const std::filesystem::path& key, bool plain);
+/// The bundle of a node with this role, or `plain` and none.
+Result<Security> read_security(const std::filesystem::path& bundle, identity::Role role,
+                               bool plain);
+
+/// The key that opens what clients seal: that of the bundle. Where connections are plain, one that
+/// is kept in `file` and made when it is not there.
+Result<identity::SealKey> seal_key_of(const Security& security, const std::filesystem::path& file);
 
 }  // namespace sotto::rpc

@@ -12,20 +12,29 @@ namespace {
 
 constexpr std::uint32_t kAgainMs = 100;
 
+/// So many requests a second are expected of all clients together while they wait.
+constexpr std::uint32_t kRequestsPerSecond = 2000;
+constexpr std::uint32_t kLongestPauseMs = 5000;
+
+/// How long a client waits before it asks again: longer where there are many.
+std::uint32_t pause_ms(std::uint32_t clients) {
+  return std::clamp(static_cast<std::uint32_t>(std::uint64_t{clients} * 1000 / kRequestsPerSecond),
+                    kAgainMs, kLongestPauseMs);
+}
+
 class ClientDesk final : public v1::Coordinator::Service {
  public:
-  ClientDesk(Coordinator& coordinator, const Security& security)
-      : coordinator_(coordinator), security_(security) {}
+  ClientDesk(Coordinator& coordinator, Gate& gate) : coordinator_(coordinator), gate_(gate) {}
 
-  grpc::Status Join(grpc::ServerContext* context, const v1::JoinRequest* request,
+  grpc::Status Join(grpc::ServerContext* context, const v1::Signed* request,
                     v1::JoinReply* reply) override {
     return answer(join(*context, *request, *reply));
   }
-  grpc::Status Pull(grpc::ServerContext* context, const v1::PullRequest* request,
+  grpc::Status Pull(grpc::ServerContext* context, const v1::Signed* request,
                     grpc::ServerWriter<v1::PullReply>* writer) override {
     return answer(pull(*context, *request, *writer));
   }
-  grpc::Status Decline(grpc::ServerContext* context, const v1::DeclineRequest* request,
+  grpc::Status Decline(grpc::ServerContext* context, const v1::Signed* request,
                        v1::DeclineReply*) override {
     return answer(decline(*context, *request));
   }
@@ -35,42 +44,34 @@ class ClientDesk final : public v1::Coordinator::Service {
   }
 
  private:
-  static grpc::Status answer(const Result<void>& result) {
-    return result ? grpc::Status::OK : to_status(result.error());
+  grpc::Status answer(const Result<void>& result) const {
+    if (result) return grpc::Status::OK;
+    coordinator_.tell(monitor::refusal(result.error()));
+    return to_status(result.error());
   }
 
-  Result<std::string> client(const grpc::ServerContext& context, const std::string& claimed) const {
-    SOTTO_CHECK(check_name(claimed));
-    if (claimed == kShufflerName) {
-      return fail(ErrorKind::kRefused, "a shuffler cannot be a client");
-    }
-    return peer_name(context, security_, claimed);
-  }
-
-  Result<void> join(const grpc::ServerContext& context, const v1::JoinRequest& request,
+  Result<void> join(const grpc::ServerContext& context, const v1::Signed& given,
                     v1::JoinReply& reply) {
-    SOTTO_CHECK(check_known(request));
-    SOTTO_TRY(const std::string name, client(context, request.name()));
+    SOTTO_TRY(const auto request, gate_.admit<v1::JoinRequest>(context, method::kJoin, given));
     std::optional<std::uint32_t> wanted;
     if (request.wanted() > 0) wanted = request.wanted() - 1;
-    SOTTO_TRY(const Coordinator::Joined joined, coordinator_.join(name, wanted));
+    SOTTO_TRY(const Coordinator::Joined joined, coordinator_.join(request.name(), wanted));
     write_join(joined, reply);
     return {};
   }
 
-  Result<void> pull(const grpc::ServerContext& context, const v1::PullRequest& request,
+  Result<void> pull(const grpc::ServerContext& context, const v1::Signed& given,
                     grpc::ServerWriter<v1::PullReply>& writer) {
-    SOTTO_CHECK(check_known(request));
-    SOTTO_TRY(const std::string name, client(context, request.name()));
+    SOTTO_TRY(const auto request, gate_.admit<v1::PullRequest>(context, method::kPull, given));
     Attempt done{};
     if (request.done_round() > 0) {
       SOTTO_TRY(done, read_tag(request.done_attempt()));
     }
     SOTTO_TRY(const Coordinator::Pulled pulled,
-              coordinator_.pull(name, request.done_round(), done));
+              coordinator_.pull(request.name(), request.done_round(), done));
     v1::PullReply reply;
     if (!pulled.task) {
-      reply.mutable_wait()->set_again_ms(kAgainMs);
+      reply.mutable_wait()->set_again_ms(pause_ms(coordinator_.settings().invitation.clients));
       reply.mutable_wait()->set_finished(pulled.finished);
       reply.mutable_wait()->set_round(pulled.round);
       writer.Write(reply);
@@ -87,48 +88,47 @@ class ClientDesk final : public v1::Coordinator::Service {
     return {};
   }
 
-  Result<void> decline(const grpc::ServerContext& context, const v1::DeclineRequest& request) {
-    SOTTO_CHECK(check_known(request));
-    SOTTO_TRY(const std::string name, client(context, request.name()));
+  Result<void> decline(const grpc::ServerContext& context, const v1::Signed& given) {
+    SOTTO_TRY(const auto request,
+              gate_.admit<v1::DeclineRequest>(context, method::kDecline, given));
     SOTTO_TRY(const Attempt attempt, read_tag(request.attempt()));
-    return coordinator_.decline(name, request.round(), attempt);
+    return coordinator_.decline(request.name(), request.round(), attempt);
   }
 
   Result<void> submit(const grpc::ServerContext& context, SubmitReader& reader,
                       v1::SubmitReply& reply) {
-    SOTTO_TRY(const Submission submission, read_header(reader));
-    SOTTO_TRY(const std::string name, client(context, submission.name));
+    SOTTO_TRY(const Submission submission, read_header(reader, context, method::kSubmit, gate_));
+    const Turnstile::Turn turn(turnstile_, submission.name);
+    SOTTO_CHECK(turn.check());
     const Invitation& invitation = coordinator_.settings().invitation;
     if (submission.run != invitation.run || submission.recipe_hash != invitation.recipe_hash) {
       return fail(ErrorKind::kRefused, "a report of another run or recipe");
     }
-    SOTTO_TRY(const auto awaited, coordinator_.awaited(name, submission.round));
+    SOTTO_TRY(const auto awaited, coordinator_.awaited(submission.name, submission.round));
     if (!awaited) {
       reply.set_known(true);
       return {};
     }
-    std::vector<std::uint32_t> sizes;
-    for (const ChunkSpec& chunk : awaited->chunks) sizes.push_back(chunk.sealed_bytes);
-    SOTTO_TRY(const auto chunks, read_chunks(reader, sizes));
-    SOTTO_TRY(const bool fresh, coordinator_.submit(name, submission.round, chunks));
+    const ChunkCount count{awaited->form->chunks(), awaited->form->sealed_bytes()};
+    SOTTO_TRY(const auto chunks, read_chunks(reader, submission, count, invitation.latency));
+    SOTTO_TRY(const bool fresh, coordinator_.submit(submission.name, submission.round, chunks));
     reply.set_known(!fresh);
     return {};
   }
 
   Coordinator& coordinator_;
-  const Security& security_;
+  Gate& gate_;
+  Turnstile turnstile_;
 };
 
 class ShufflerDesk final : public v1::Intake::Service {
  public:
-  ShufflerDesk(Coordinator& coordinator, const Security& security)
-      : coordinator_(coordinator), security_(security) {}
+  ShufflerDesk(Coordinator& coordinator, const Gate& gate)
+      : coordinator_(coordinator), gate_(gate) {}
 
   grpc::Status Open(grpc::ServerContext* context, const v1::OpenRequest* request,
                     v1::OpenReply* reply) override {
-    if (const auto who = peer_name(*context, security_, kShufflerName); !who) {
-      return to_status(who.error());
-    }
+    if (const auto who = gate_.admit_shuffler(*context); !who) return to_status(who.error());
     if (const auto known = check_known(*request); !known) return to_status(known.error());
     write_open(coordinator_.open(), coordinator_.settings(), *reply);
     reply->set_again_ms(kAgainMs);
@@ -138,13 +138,15 @@ class ShufflerDesk final : public v1::Intake::Service {
   grpc::Status Deliver(grpc::ServerContext* context, grpc::ServerReader<v1::DeliverRequest>* reader,
                        v1::DeliverReply*) override {
     const auto done = deliver(*context, *reader);
-    return done ? grpc::Status::OK : to_status(done.error());
+    if (done) return grpc::Status::OK;
+    coordinator_.tell(monitor::refusal(done.error()));
+    return to_status(done.error());
   }
 
  private:
   Result<void> deliver(const grpc::ServerContext& context,
                        grpc::ServerReader<v1::DeliverRequest>& reader) {
-    SOTTO_CHECK(peer_name(context, security_, kShufflerName));
+    SOTTO_CHECK(gate_.admit_shuffler(context));
     v1::DeliverRequest request;
     if (!reader.Read(&request) || !request.has_header()) {
       return fail(ErrorKind::kCorrupt, "a batch begins with its header");
@@ -165,15 +167,15 @@ class ShufflerDesk final : public v1::Intake::Service {
   }
 
   Coordinator& coordinator_;
-  const Security& security_;
+  const Gate& gate_;
 };
 
 }  // namespace
 
 struct Server::Parts {
-  Parts(const Security& own, Coordinator& coordinator)
-      : security(own), clients(coordinator, security), shuffler(coordinator, security) {}
-  Security security;
+  Parts(Gate own, Coordinator& coordinator)
+      : gate(std::move(own)), clients(coordinator, gate), shuffler(coordinator, gate) {}
+  Gate gate;
   ClientDesk clients;
   ShufflerDesk shuffler;
   std::unique_ptr<grpc::Server> server;
@@ -189,16 +191,18 @@ Server::~Server() {
 }
 
 Result<std::unique_ptr<Server>> Server::start(const std::string& address, const Security& security,
+                                              const std::filesystem::path& memory,
                                               Coordinator& coordinator) {
+  SOTTO_TRY(Gate gate, Gate::open(security, memory));
   std::unique_ptr<Server> server(new Server());
-  server->parts_ = std::make_unique<Parts>(security, coordinator);
+  server->parts_ = std::make_unique<Parts>(std::move(gate), coordinator);
   Parts& parts = *server->parts_;
   // The shuffler's door is shut where there is none: no batch can be slipped in.
   if (coordinator.settings().invitation.shuffled) {
     SOTTO_TRY(parts.server,
-              listen(address, parts.security, {&parts.clients, &parts.shuffler}, server->address_));
+              listen(address, security, {&parts.clients, &parts.shuffler}, server->address_));
   } else {
-    SOTTO_TRY(parts.server, listen(address, parts.security, {&parts.clients}, server->address_));
+    SOTTO_TRY(parts.server, listen(address, security, {&parts.clients}, server->address_));
   }
   return server;
 }

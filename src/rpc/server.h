@@ -1,6 +1,7 @@
 // The server's network: puts a Coordinator on a port. No type of the RPC library is seen outside.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -11,8 +12,10 @@ namespace sotto::rpc {
 
 class Server {
  public:
-  /// `coordinator` must outlive it.
+  /// `coordinator` must outlive it. `memory`: a file that remembers which requests were taken; not
+  /// used where connections are plain.
   static Result<std::unique_ptr<Server>> start(const std::string& listen, const Security& security,
+                                               const std::filesystem::path& memory,
                                                Coordinator& coordinator);
   ~Server();
   const std::string& address() const noexcept { return address_; }

@@ -14,6 +14,8 @@
 namespace sotto::rpc {
 namespace {
 
+constexpr double kConnectSeconds = 5.0;
+
 /// The spool behind a lock, with what the server collects now.
 struct Desk {
   std::mutex mutex;
@@ -25,12 +27,17 @@ struct Desk {
 
 class ReportDesk final : public v1::Relay::Service {
  public:
-  ReportDesk(Desk& desk, const Security& security) : desk_(desk), security_(security) {}
+  ReportDesk(Desk& desk, Gate& gate, monitor::Sink tell)
+      : desk_(desk), gate_(gate), tell_(std::move(tell)) {}
 
   grpc::Status Submit(grpc::ServerContext* context, SubmitReader* reader,
                       v1::SubmitReply* reply) override {
     const auto fresh = submit(*context, *reader);
-    if (!fresh) return to_status(fresh.error());
+    if (!fresh) {
+      if (tell_) tell_(monitor::refusal(fresh.error()));
+      return to_status(fresh.error());
+    }
+    if (tell_ && *fresh) tell_({monitor::What::kReportAccepted});
     reply->set_known(!*fresh);
     return grpc::Status::OK;
   }
@@ -48,29 +55,33 @@ class ReportDesk final : public v1::Relay::Service {
     if (submission.recipe_hash != desk_.recipe_hash) {
       return fail(ErrorKind::kRefused, "a report of another recipe");
     }
-    if (submission.group >= desk_.spool.round().chunk_bytes.size()) {
+    if (submission.group >= desk_.spool.round().groups.size()) {
       return fail(ErrorKind::kRefused, "there is no such group of clients");
     }
     return {};
   }
 
   Result<bool> submit(const grpc::ServerContext& context, SubmitReader& reader) {
-    SOTTO_TRY(const Submission submission, read_header(reader));
-    SOTTO_TRY(const std::string sender, peer_name(context, security_, submission.name));
-    std::vector<std::uint32_t> sizes;
+    SOTTO_TRY(const Submission submission, read_header(reader, context, method::kRelay, gate_));
+    const Turnstile::Turn turn(turnstile_, submission.name);
+    SOTTO_CHECK(turn.check());
+    ChunkCount count;
     {
       const std::scoped_lock lock(desk_.mutex);
       SOTTO_CHECK(check(submission));
-      sizes = desk_.spool.round().chunk_bytes[submission.group];
+      const SpoolRound::Group& group = desk_.spool.round().groups[submission.group];
+      count = {group.chunks, group.chunk_bytes};
     }
-    SOTTO_TRY(const auto chunks, read_chunks(reader, sizes));
+    SOTTO_TRY(const auto chunks, read_chunks(reader, submission, count, false));
     const std::scoped_lock lock(desk_.mutex);
     SOTTO_CHECK(check(submission));
-    return desk_.spool.add(sender, submission.group, chunks);
+    return desk_.spool.add(submission.name, submission.group, chunks);
   }
 
   Desk& desk_;
-  const Security& security_;
+  Gate& gate_;
+  monitor::Sink tell_;
+  Turnstile turnstile_;
 };
 
 /// The shuffler's side of its connection to the server.
@@ -79,7 +90,8 @@ class Forwarder {
   Forwarder(const ShufflerOptions& options, Desk& desk)
       : options_(options),
         desk_(desk),
-        stub_(v1::Intake::NewStub(connect(options.server, options.security))) {}
+        line_(options.server, options.security, identity::Role::kServer),
+        stub_(v1::Intake::NewStub(line_.channel())) {}
 
   /// One turn: asks what is collected and passes on what is ready. True: all is finished.
   Result<bool> turn();
@@ -93,11 +105,14 @@ class Forwarder {
 
   const ShufflerOptions& options_;
   Desk& desk_;
+  Line line_;
   std::unique_ptr<v1::Intake::Stub> stub_;
   ShufflerSummary summary_;
 };
 
 Result<Opened> Forwarder::ask() {
+  // Says in words why a handshake was refused, and that nobody answers.
+  SOTTO_TRY(const std::string server, line_.peer_name(kConnectSeconds));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
   v1::OpenReply reply;
@@ -107,8 +122,13 @@ Result<Opened> Forwarder::ask() {
   pause = std::chrono::milliseconds(std::clamp(reply.again_ms(), 10U, 10000U));
   const std::scoped_lock lock(desk_.mutex);
   if (opened.open.round > 0) {
+    if (options_.on_event && opened.open.round != desk_.spool.round().round) {
+      options_.on_event({monitor::What::kRoundBegan, opened.open.round});
+    }
     SpoolRound round{opened.run, opened.open.round, {}};
-    for (const auto& group : opened.open.groups) round.chunk_bytes.push_back(group.chunk_bytes);
+    for (const auto& group : opened.open.groups) {
+      round.groups.push_back({group.chunks, group.chunk_bytes});
+    }
     SOTTO_CHECK(desk_.spool.begin(round));
     desk_.recipe_hash = reply.recipe_hash();
     desk_.open = opened;
@@ -161,8 +181,7 @@ Result<void> Forwarder::send(const Opened& opened, std::size_t index, std::uint6
   header.set_skip(group.skip);
   bool flows = stream->Write(request);
   std::uint64_t sent = 0;
-  for (std::size_t position = 0; flows && reports > 0 && position < group.chunk_bytes.size();
-       ++position) {
+  for (std::size_t position = 0; flows && reports > 0 && position < group.chunks; ++position) {
     if ((position + 1) * reports <= group.skip) continue;
     std::vector<std::vector<std::byte>> batch;
     {
@@ -183,6 +202,13 @@ Result<void> Forwarder::send(const Opened& opened, std::size_t index, std::uint6
   summary_.withheld += reports > 0 ? 0 : 1;
   summary_.reports += reports;
   summary_.chunks += sent;
+  if (options_.on_event) {
+    monitor::Event event{reports > 0 ? monitor::What::kBatchPassed : monitor::What::kBatchWithheld,
+                         opened.open.round};
+    event.reports = reports;
+    event.chunks = sent;
+    options_.on_event(event);
+  }
   return {};
 }
 
@@ -191,7 +217,8 @@ Result<void> Forwarder::send(const Opened& opened, std::size_t index, std::uint6
 Result<ShufflerSummary> run_shuffler(const ShufflerOptions& options) {
   SOTTO_TRY(Spool spool, Spool::open(options.state));
   Desk desk(std::move(spool));
-  ReportDesk service(desk, options.security);
+  SOTTO_TRY(Gate gate, Gate::open(options.security, options.state / "requests.sqlite"));
+  ReportDesk service(desk, gate, options.on_event);
   std::string address;
   SOTTO_TRY(const std::unique_ptr<grpc::Server> server,
             listen(options.listen, options.security, {&service}, address));

@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 
+#include "monitor/event.h"
 #include "rpc/security.h"
 
 namespace sotto::rpc {
@@ -21,6 +22,7 @@ struct ShufflerOptions {
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const std::string& address)> on_ready;
   std::function<void(const std::string&)> on_note;
+  monitor::Sink on_event;
 };
 
 struct ShufflerSummary {

@@ -34,7 +34,7 @@ std::filesystem::path Spool::group_folder(std::size_t group) const {
 Result<void> Spool::begin(const SpoolRound& round) {
   if (round == round_) return {};
   round_ = round;
-  groups_.assign(round.chunk_bytes.size(), {});
+  groups_.assign(round.groups.size(), {});
   const std::filesystem::path mine = round_folder();
   std::error_code code;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, code)) {
@@ -50,10 +50,7 @@ Result<void> Spool::begin(const SpoolRound& round) {
 /// What a process before this one has left of the group.
 Result<void> Spool::load(std::size_t index) {
   Group& group = groups_[index];
-  for (const std::uint32_t bytes : round_.chunk_bytes[index]) {
-    group.offsets.push_back(group.report_bytes);
-    group.report_bytes += bytes;
-  }
+  const SpoolRound::Group& form = round_.groups[index];
   const std::filesystem::path folder = group_folder(index);
   std::error_code code;
   std::filesystem::create_directories(folder, code);
@@ -72,7 +69,7 @@ Result<void> Spool::load(std::size_t index) {
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder, code)) {
     if (entry.path().extension() != kReport) continue;
-    if (entry.file_size(code) != group.report_bytes) continue;
+    if (entry.file_size(code) != form.chunks * form.chunk_bytes) continue;
     group.senders.push_back(entry.path().stem().string());
   }
   return {};
@@ -90,12 +87,14 @@ Result<bool> Spool::add(const std::string& sender, std::size_t index,
     if (std::ranges::find(any.senders, file) != any.senders.end()) return false;
   }
   if (group.closed) return refuse("the batch is closed");
-  const std::vector<std::uint32_t>& sizes = round_.chunk_bytes[index];
-  if (!std::ranges::equal(chunks, sizes, {}, [](const auto& chunk) { return chunk.size(); })) {
+  const SpoolRound::Group& form = round_.groups[index];
+  if (chunks.size() != form.chunks || std::ranges::any_of(chunks, [&](const auto& chunk) {
+        return chunk.size() != form.chunk_bytes;
+      })) {
     return refuse("its chunks are not as many or not as long as the round's");
   }
   std::vector<std::byte> bytes;
-  bytes.reserve(group.report_bytes);
+  bytes.reserve(form.chunks * form.chunk_bytes);
   for (const std::vector<std::byte>& chunk : chunks) {
     bytes.insert(bytes.end(), chunk.begin(), chunk.end());
   }
@@ -118,13 +117,13 @@ Result<void> Spool::close(std::size_t index) {
 Result<std::vector<std::vector<std::byte>>> Spool::batch(std::size_t index,
                                                          std::size_t position) const {
   const Group& group = groups_[index];
-  const std::uint32_t size = round_.chunk_bytes[index][position];
+  const std::uint32_t size = round_.groups[index].chunk_bytes;
   std::vector<std::vector<std::byte>> chunks;
   for (const std::string& sender : group.senders) {
     const std::filesystem::path path = group_folder(index) / (sender + kReport);
     std::ifstream file(path, std::ios::binary);
     std::vector<std::byte> chunk(size);
-    file.seekg(static_cast<std::streamoff>(group.offsets[position]));
+    file.seekg(static_cast<std::streamoff>(position * size));
     if (!file.read(reinterpret_cast<char*>(chunk.data()), size)) {
       return fail(ErrorKind::kIo, path.string() + ": cannot be read");
     }

@@ -29,7 +29,12 @@ namespace sotto::rpc {
 struct SpoolRound {
   Tag run{};
   RoundId round = 0;
-  std::vector<std::vector<std::uint32_t>> chunk_bytes;  // by group and position
+  struct Group {
+    std::uint64_t chunks = 0;       // of a report
+    std::uint32_t chunk_bytes = 0;  // of each
+    friend bool operator==(const Group&, const Group&) = default;
+  };
+  std::vector<Group> groups;
 
   friend bool operator==(const SpoolRound&, const SpoolRound&) = default;
 };
@@ -60,8 +65,6 @@ class Spool {
     std::vector<std::string> senders;  // as files are named
     bool closed = false;
     std::array<std::uint64_t, 4> key{};  // of the permutations
-    std::vector<std::uint64_t> offsets;  // of the chunks in a file
-    std::uint64_t report_bytes = 0;
   };
   explicit Spool(std::filesystem::path folder) : folder_(std::move(folder)) {}
   std::filesystem::path round_folder() const;

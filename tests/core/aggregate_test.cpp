@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "stage_fixture.h"
 
@@ -66,6 +67,31 @@ TEST(Aggregator, NeitherOrderNorThreadsChangeABit) {
     ASSERT_TRUE(left.merge(right));
     EXPECT_EQ(released(left), expected);  // doubles, compared bit for bit
   }
+}
+
+/// More reports than a byte counts, cut at places that are no multiples of eight, in two lanes.
+TEST(Aggregator, BitsAddUpOneByOne) {
+  constexpr std::size_t kSize = 1003;
+  const Domain domain{flat_layout(kSize), {Range{0.0, 1.0}}};
+  const std::shared_ptr<const Mechanism> mechanism =
+      make_mechanism("two-point", domain, {{"epsilon", 1.0}}).value();
+  BitSource bits = BitSource::from_seed(5, "bits");
+  std::vector<std::int64_t> sums(kSize);
+  std::array<Aggregator, 2> lanes{Aggregator(mechanism, kRound), Aggregator(mechanism, kRound)};
+  constexpr std::uint64_t kReports = 700;
+  for (std::uint64_t report = 0; report < kReports; ++report) {
+    const Bounded input = bound(Update(domain.layout, std::vector<float>(kSize, 0.4F)), domain);
+    const std::size_t split = report % 3 == 0 ? 0 : 100 + report % 50;
+    for (const Envelope& e : pack(mechanism->perturb(input, bits), kRound, split)) {
+      for (std::size_t i = 0; i < e.symbols().size(); ++i) sums[e.position() + i] += e.symbols()[i];
+      ASSERT_TRUE(lanes[report % 5 == 0 ? 0 : 1].accept(e));
+    }
+  }
+  ASSERT_TRUE(lanes[0].merge(lanes[1]));
+  std::vector<double> expected(kSize);
+  mechanism->decode(sums, kReports, 0, expected);
+  EXPECT_EQ(released(lanes[0]), expected);
+  EXPECT_EQ(lanes[0].release()->reports(), kReports);
 }
 
 TEST(Aggregator, RefusesWhatDoesNotBelong) {

@@ -1,10 +1,12 @@
 // bound() is total: whatever comes in, what goes out lies in its tensor's range.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 
 #include "bound/fill_ball.h"
+#include "sotto/bits.h"
 #include "stage_fixture.h"
 
 namespace sotto {
@@ -101,6 +103,30 @@ TEST(Bound, EndsAndInsideStayAsTheyAre) {
 TEST(Bound, ARangeWithoutWidthIsItsCentre) {
   EXPECT_EQ(bounded({-5, kNan, 0.25F, kInfinity}, {{0.25, 0.0}}),
             (std::vector<float>{0.25F, 0.25F, 0.25F, 0.25F}));
+}
+
+TEST(Bound, ValuesOfSomeoneElseStayAsTheyAre) {
+  BitSource bits = BitSource::from_seed(5, "bound");
+  std::vector<float> values(10'000);
+  for (float& value : values) value = static_cast<float>(4.0 * bits.unit() - 2.0);
+  values[17] = kNan;
+  values[9'999] = -kInfinity;
+  const auto layout = flat_layout(values.size());
+  const Range range{0.25, 0.5};
+  for (const Domain& domain :
+       {Domain{layout, {range}}, Domain{layout, {range}, Shape::kBall, 2.0},
+        Domain{layout, {range}, Shape::kBall, 1e6}, Domain{layout, {range}, Shape::kOneHot}}) {
+    const std::vector<float> in_place = bound(Update(layout, values), domain).take();
+    const std::vector<float> before = values;
+    // Memory of any content and size does.
+    for (const std::size_t size : {std::size_t{0}, std::size_t{3}, std::size_t{20'000}}) {
+      std::vector<float> memory(size, kNan);
+      EXPECT_EQ(bound(values, domain, std::move(memory)).take(), in_place);
+    }
+    EXPECT_EQ(std::memcmp(values.data(), before.data(), values.size() * sizeof(float)), 0);
+  }
+  EXPECT_THROW(bound(std::span<const float>(values).first(3), Domain{layout, {range}}),
+               std::invalid_argument);
 }
 
 TEST(Bound, ProgrammingErrorsAreCaughtAtOnce) {

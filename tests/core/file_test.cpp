@@ -125,6 +125,19 @@ TEST(WriteFile, ALinkStaysALink) {
   EXPECT_TRUE(fs::is_symlink(link));
 }
 
+TEST(FolderCheck, TellsWhatWouldFailAndMakesNothing) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(check_folder_can_be_written(folder.path()));
+  EXPECT_TRUE(check_folder_can_be_written(folder.path() / "a" / "b"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "a"));
+  ASSERT_TRUE(write_file_atomically(folder.path() / "file", std::string_view("x")));
+  for (const char* below : {"file", "file/run", "file/run/deeper"}) {
+    const auto checked = check_folder_can_be_written(folder.path() / below);
+    ASSERT_FALSE(checked) << below;
+    EXPECT_NE(checked.error().message.find("is not a folder"), std::string::npos);
+  }
+}
+
 TEST(ReadFile, SaysWhatIsWrong) {
   const TemporaryFolder folder;
   const auto missing = read_file(folder.path() / "missing");

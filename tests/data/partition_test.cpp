@@ -189,5 +189,39 @@ TEST(PartitionErrors, NameTheValid) {
   EXPECT_TRUE(contains(refusal(with_users({0, 2, 2}), "users", 0), "user 1 has no sample"));
 }
 
+TEST(Repeat, AnyNumberOfClientsHoldAsManyOfEachSampleAsOfAnother) {
+  const Dataset data = toy_labels({70, 33});
+  for (const std::size_t each : {1U, 5U}) {
+    const std::size_t clients = 103 * 40;
+    const Partition parts = cut(data, "repeat(" + std::to_string(each) + ")", clients);
+    ASSERT_EQ(parts.clients(), clients);
+    std::vector<std::size_t> held(data.size(), 0);
+    std::set<std::vector<std::uint32_t>> different;
+    for (std::size_t c = 0; c < clients; ++c) {
+      const auto own = parts.client(c);
+      ASSERT_EQ(own.size(), each);
+      EXPECT_EQ(std::set(own.begin(), own.end()).size(), each);
+      different.emplace(own.begin(), own.end());
+      for (const std::uint32_t i : own) ++held.at(i);
+    }
+    EXPECT_EQ(different.size(), 103U);
+    const auto [fewest, most] = std::ranges::minmax(held);
+    EXPECT_LE(most - fewest, each * each);
+    EXPECT_EQ(std::accumulate(held.begin(), held.end(), std::size_t{0}), clients * each);
+  }
+  // A billion clients cost no more than one.
+  EXPECT_EQ(cut(data, "repeat(2)", 1'000'000'000).client(999'999'999).size(), 2U);
+}
+
+TEST(Repeat, NeedsSamplesAndClients) {
+  const Dataset data = toy_labels({3});
+  EXPECT_TRUE(contains(refusal(data, "repeat(4)", 10), "K is '4'"));
+  EXPECT_TRUE(contains(refusal(data, "repeat(0)", 10), "K is '0'"));
+  EXPECT_TRUE(contains(refusal(data, "repeat", 10), "must have the form repeat(K)"));
+  EXPECT_TRUE(contains(refusal(data, "repeat(1)", 0), "one client at least"));
+  EXPECT_EQ(repeated_samples("repeat(7)"), 7U);
+  EXPECT_FALSE(repeated_samples("iid"));
+}
+
 }  // namespace
 }  // namespace sotto

@@ -15,37 +15,16 @@ def free_port():
         return sock.getsockname()[1]
 
 
-def openssl(*arguments, cwd):
-    subprocess.run(["openssl", *map(str, arguments)], cwd=cwd, check=True, capture_output=True)
-
-
-def make_authority(folder, name="ca"):
-    """A certificate authority of the test's own: NAME.pem and NAME.key."""
-    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2", "-subj", f"/CN={name}",
-            cwd=folder)
-
-
-def make_certificate(folder, name, authority="ca", file=None):
-    file = file or name
-    (folder / f"{file}.ext").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-keyout", f"{file}.key", "-out", f"{file}.csr", "-subj", f"/CN={name}", cwd=folder)
-    openssl("x509", "-req", "-in", f"{file}.csr", "-CA", f"{authority}.pem",
-            "-CAkey", f"{authority}.key", "-CAcreateserial", "-days", "2",
-            "-extfile", f"{file}.ext", "-out", f"{file}.pem", cwd=folder)
-
-
 class Federation:
     """One server, perhaps a shuffler, and clients; each can be killed and started again."""
 
-    def __init__(self, test, recipe, settings=(), shuffled=True, certificates=None,
+    def __init__(self, test, recipe, settings=(), shuffled=True, keys=None,
                  rehearsal=True, round_seconds=60, min_batch=2):
         self.test = test
         self.folder = pathlib.Path(test.folder)
         self.recipe = recipe
         self.settings = [part for setting in settings for part in ("--set", setting)]
-        self.certificates = certificates
+        self.keys = keys  # folder of an authority, whose clients are client-1, client-2, ...
         self.rehearsal = ["--rehearsal"] if rehearsal else []
         self.round_seconds = round_seconds
         self.min_batch = min_batch
@@ -57,18 +36,17 @@ class Federation:
         test.addCleanup(self.stop)
 
     def security(self, name):
-        if self.certificates is None:
+        if self.keys is None:
             return ["--plain"]
-        folder = self.certificates
-        return ["--ca", folder / "ca.pem", "--cert", folder / f"{name}.pem",
-                "--key", folder / f"{name}.key"]
+        return ["--identity", self.keys / name]
 
-    def start(self, role, *arguments):
+    def start(self, role, *arguments, **options):
         log = self.folder / f"{role}-{len(self.logs)}.log"
         self.logs.setdefault(role, []).append(log)
         with open(log, "wb") as stream:
             self.processes[role] = subprocess.Popen(
-                [PROGRAM, *map(str, arguments)], stdout=stream, stderr=subprocess.STDOUT)
+                [PROGRAM, *map(str, arguments)], stdout=stream, stderr=subprocess.STDOUT,
+                **options)
 
     def start_server(self, *more):
         self.start("server", "server", self.recipe, *self.settings, "--out", self.out,
@@ -76,19 +54,20 @@ class Federation:
                    "--round-seconds", self.round_seconds, *self.security("server"),
                    *self.rehearsal, *more)
 
-    def start_shuffler(self):
+    def start_shuffler(self, **options):
         self.start("shuffler", "shuffler", "--state", self.folder / "spool",
                    "--listen", f"127.0.0.1:{self.shuffler_port}",
                    "--server", f"127.0.0.1:{self.server_port}",
-                   "--min-batch", self.min_batch, *self.security("shuffler"))
+                   "--min-batch", self.min_batch, *self.security("shuffler"), **options)
 
     def start_client(self, index, *more, limits=("--unlimited",), data="embedded"):
         name = f"client-{index}"
         shuffler = ["--shuffler", f"127.0.0.1:{self.shuffler_port}"] if self.shuffler_port else []
-        self.start(name, "client", "--name", name, "--data", data, "--share", index,
+        who = (["--name", name, *limits, "--plain"] if self.keys is None
+               else self.security(f"client-{index + 1}"))
+        self.start(name, "client", "--data", data, "--share", index,
                    "--server", f"127.0.0.1:{self.server_port}", *shuffler,
-                   "--ledger", self.folder / f"{name}.sqlite", *limits, *self.security(name),
-                   *self.rehearsal, *more)
+                   "--ledger", self.folder / f"{name}.sqlite", *who, *self.rehearsal, *more)
 
     def start_all(self, clients):
         self.start_server()

@@ -1,5 +1,7 @@
 """Help, errors and exit codes, as a person meets them."""
 
+import os
+import shutil
 import subprocess
 
 from sotto_program import EMBEDDED, PROGRAM, SottoTest, sotto
@@ -24,6 +26,33 @@ class Help(SottoTest):
         for command in COMMANDS:
             self.assertIn(command, text)
         self.assertRegex(self.ok("--version"), r"sotto \d+\.\d+\.\d+")
+
+
+class Start(SottoTest):
+    """LibTorch takes half a second to load: only a command that trains waits for it."""
+
+    def libraries(self, *arguments):
+        done = sotto(*arguments, env={**os.environ, "LD_DEBUG": "files"})
+        self.assertEqual(done.returncode, 0)
+        return done.stderr
+
+    def test_libtorch_is_loaded_where_it_is_needed(self):
+        self.assertNotIn("libtorch", self.libraries("models"))
+        self.assertIn("libtorch", self.libraries(
+            "run", EMBEDDED, "--out", self.folder / "run", "--set", "federation.rounds=1"))
+
+    def test_a_program_without_its_module_says_what_is_missing(self):
+        alone = self.folder / "sotto"
+        shutil.copy(PROGRAM, alone)
+        done = subprocess.run([alone, "run", EMBEDDED, "--out", self.folder / "run"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(str(self.folder / "libsotto_torch.so"), done.stderr)
+        (self.folder / "libsotto_torch.so").write_bytes(b"no library")
+        done = subprocess.run([alone, "run", EMBEDDED, "--out", self.folder / "run"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("cannot load the trainer", done.stderr)
 
 
 class Usage(SottoTest):

@@ -53,6 +53,11 @@ class Runs(SottoTest):
                    "--out", out, "--resume")
         self.assertEqual((out / "model.pt").read_bytes(), before)
 
+    def test_a_folder_that_cannot_be_made_is_said_before_anything_is_loaded(self):
+        (self.folder / "file").write_text("")
+        self.fails(1, ["file is not a folder"], "run", EMBEDDED, "--set", "data.name=nothing-here",
+                   "--out", self.folder / "file" / "run")
+
     def test_a_users_csv_trains(self):
         rows = ["a,b,label"]
         rows += [f"{i % 7 / 7},{1 if i % 2 else -1},{'yes' if i % 2 else 'no'}" for i in range(400)]

@@ -23,7 +23,7 @@ TEST(Selection, OnceDealsEveryClientOut) {
   for (const std::size_t clients : {10U, 11U, 29U, 600U}) {
     std::vector<std::uint32_t> met;
     for (RoundId round = 1; round <= 10; ++round) {
-      const auto picked = pick_once(7, round, clients, 10);
+      const auto picked = pick_once(deal_order(7, clients), round, 10);
       EXPECT_TRUE(std::is_sorted(picked.begin(), picked.end()));
       EXPECT_GE(picked.size(), clients / 10);
       EXPECT_LE(picked.size(), clients / 10 + 1);
@@ -33,8 +33,8 @@ TEST(Selection, OnceDealsEveryClientOut) {
     ASSERT_EQ(met.size(), clients);
     for (std::uint32_t i = 0; i < clients; ++i) EXPECT_EQ(met[i], i);
   }
-  EXPECT_NE(pick_once(7, 1, 600, 10), pick_once(8, 1, 600, 10));
-  EXPECT_NE(pick_once(7, 1, 600, 10).back(), 59U);  // dealt at random, not in order
+  EXPECT_NE(pick_once(deal_order(7, 600), 1, 10), pick_once(deal_order(8, 600), 1, 10));
+  EXPECT_NE(pick_once(deal_order(7, 600), 1, 10).back(), 59U);  // dealt at random, not in order
 }
 
 TEST(Selection, AllMeansAll) {

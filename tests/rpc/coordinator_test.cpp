@@ -16,12 +16,13 @@ namespace {
 /// A coordinator whose round is collected by a thread, as a run does it.
 class Round {
  public:
-  explicit Round(bool shuffled, double round_seconds = 30.0)
-      : key_(SealKey::generate().value()), plan_(small_plan()) {
+  explicit Round(bool shuffled, double round_seconds = 30.0, double wait_seconds = 30.0)
+      : key_(identity::SealKey::generate()), plan_(small_plan()) {
     Coordinator::Settings settings;
     settings.invitation.recipe_hash = kTestRecipe;
     settings.invitation.shuffled = shuffled;
     settings.round_seconds = round_seconds;
+    settings.wait_seconds = wait_seconds;
     server_ = std::make_unique<Coordinator>(settings, key_, Roster::open({}, 3).value());
     for (std::uint32_t i = 0; i < 3; ++i) EXPECT_TRUE(server_->join(name(i), i));
     thread_ = std::thread([this] {
@@ -39,19 +40,20 @@ class Round {
   static std::string name(std::uint32_t i) { return "c" + std::to_string(i); }
   Coordinator& server() { return *server_; }
   std::vector<std::vector<std::byte>> report(std::uint64_t seed) const {
-    return sealed_report(plan_, seed, key_.public_key());
+    return sealed_report(plan_, seed, key_.public_key);
   }
   Coordinator::Pulled::Task pull(std::uint32_t i) {
     return server_->pull(name(i), 0, {}).value().task.value();
   }
-  CollectedRound end() {
+  Result<CollectedRound> outcome() {
     thread_.join();
-    return collected_.value();
+    return collected_;
   }
+  CollectedRound end() { return outcome().value(); }
   const RoundPlan& plan() const { return plan_; }
 
  private:
-  SealKey key_;
+  identity::SealKey key_;
   RoundPlan plan_;
   std::unique_ptr<Coordinator> server_;
   Result<CollectedRound> collected_ = fail(ErrorKind::kInternal, "not collected");
@@ -163,16 +165,53 @@ TEST(Coordinator, TakesABatchInOneSequenceHoweverOftenItIsCutOff) {
   EXPECT_FALSE(round.server().deliver(attempt, 0, reports[0][0]));
 }
 
-TEST(Coordinator, AForgedChunkSpoilsItsBatchAndNotTheRun) {
+TEST(Coordinator, AForgedChunkIsLeftOutAndTheRestCounts) {
   Round round(true);
-  auto report = round.report(1);
+  std::vector<std::vector<std::vector<std::byte>>> reports = {round.report(5), round.report(6),
+                                                              round.report(7)};
+  const std::vector<std::byte> forged(reports[0][0].size(), std::byte{7});
+  reports[1][1] = forged;                   // does not open
+  reports[2][2] = reports[0][2];            // was here before
+  std::swap(reports[0][0], reports[0][1]);  // opens, at another place
+  const Attempt attempt = round.server().open().attempt;
+  ASSERT_TRUE(round.server().begin_batch(1, attempt, 0, 3, 0));
+  for (std::size_t position = 0; position < reports[0].size(); ++position) {
+    for (const auto& report : reports) {
+      ASSERT_TRUE(round.server().deliver(attempt, 0, report[position]));
+    }
+  }
+  const CollectedRound collected = round.end();
+  EXPECT_EQ(collected.groups[0].dropped, 4U);
+  EXPECT_EQ(collected.released(), 1U);  // what the poorest position has
+  // First four weights: reports 6 and 7; next four: report 7 alone; last two: reports 5 and 6.
+  const auto mean = mean_of(collected);
+  const std::uint64_t first[] = {6, 7};
+  const std::uint64_t second[] = {7};
+  const std::uint64_t third[] = {5, 6};
+  for (std::size_t i = 0; i < 10; ++i) {
+    const auto seeds = i < 4   ? std::span<const std::uint64_t>(first)
+                       : i < 8 ? std::span<const std::uint64_t>(second)
+                               : std::span<const std::uint64_t>(third);
+    EXPECT_EQ(mean[i], expected_mean(round.plan(), seeds)[i]) << i;
+  }
+}
+
+TEST(Coordinator, ABatchOfForgedChunksReleasesNothing) {
+  Round round(true);
+  const std::vector<std::byte> forged(round.report(1)[0].size(), std::byte{7});
   const Attempt attempt = round.server().open().attempt;
   ASSERT_TRUE(round.server().begin_batch(1, attempt, 0, 1, 0));
-  report[1][60] ^= std::byte{1};
-  for (const auto& chunk : report) ASSERT_TRUE(round.server().deliver(attempt, 0, chunk));
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(round.server().deliver(attempt, 0, forged));
   const CollectedRound collected = round.end();
   EXPECT_EQ(collected.released(), 0U);
-  EXPECT_NE(collected.groups[0].withheld.find("not what the round asked for"), std::string::npos);
+  EXPECT_EQ(collected.groups[0].dropped, 4U);
+}
+
+TEST(Coordinator, GivesUpWhereNobodyComes) {
+  Round round(false, 30.0, 0.2);
+  const auto outcome = round.outcome();
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().message.find("no client came within 0.2 s"), std::string::npos);
 }
 
 TEST(Coordinator, ABatchThatStaysTooSmallEndsTheRound) {

@@ -1,18 +1,19 @@
 // A small round for tests of the roles: two parts of a report, cut into chunks.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
 #include "flat_layout.h"
-#include "rpc/chunk.h"
-#include "rpc/seal.h"
+#include "rpc/report_form.h"
 #include "sotto/bits.h"
 #include "sotto/mechanism.h"
 
 namespace sotto::rpc {
 
 inline const std::string kTestRecipe(64, 'a');
+inline const std::string kTestTask = task_name(kTestRecipe, std::array<std::byte, 16>{});
 
 inline Part make_part(std::size_t size, double epsilon) {
   Domain domain{flat_layout(size), {Range{0.0, 1.0}}};
@@ -47,10 +48,12 @@ inline std::vector<Envelope> envelopes_of(const RoundPlan& plan, std::uint64_t s
 }
 
 inline std::vector<std::vector<std::byte>> sealed_report(const RoundPlan& plan, std::uint64_t seed,
-                                                         const SealPublicKey& key) {
+                                                         const identity::PublicKey& key) {
+  const ReportForm form = ReportForm::make(plan.groups[0].parts, plan.split).value();
+  const identity::ChunkPlan chunks{kTestTask, plan.round, form.largest_envelope()};
   std::vector<std::vector<std::byte>> sealed;
   for (const Envelope& envelope : envelopes_of(plan, seed)) {
-    sealed.push_back(seal(write_chunk(kTestRecipe, envelope.serialize()), key));
+    sealed.push_back(identity::seal(envelope, chunks, key).value());
   }
   return sealed;
 }

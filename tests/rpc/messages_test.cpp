@@ -94,6 +94,7 @@ TEST(Messages, SubmitHeader) {
   header.set_recipe_hash(kHash);
   header.set_chunks(2);
   header.set_run(kTag);
+  header.set_digest(kHash);
   ASSERT_TRUE(read_submission(header));
   EXPECT_FALSE(read_submission(with_unknown_field(header)));
   const auto refused = [&](auto&& change) {
@@ -105,6 +106,7 @@ TEST(Messages, SubmitHeader) {
   EXPECT_TRUE(refused([](auto& m) { m.set_chunks(0); }));
   EXPECT_TRUE(refused([](auto& m) { m.set_chunks(kMostChunks + 1); }));
   EXPECT_TRUE(refused([](auto& m) { m.set_run(""); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_digest("abc"); }));
 }
 
 TEST(Messages, OpenReply) {
@@ -112,13 +114,19 @@ TEST(Messages, OpenReply) {
   reply.set_run(kTag);
   reply.set_round(1);
   reply.set_attempt(kTag);
-  reply.add_groups()->add_chunk_bytes(200);
+  reply.add_groups()->set_chunk_bytes(200);
+  reply.mutable_groups(0)->set_chunks(2);
   ASSERT_TRUE(read_open(reply));
   EXPECT_FALSE(read_open(with_unknown_field(reply)));
-  reply.mutable_groups(0)->set_chunk_bytes(0, 10);  // shorter than an empty box
+  reply.mutable_groups(0)->set_chunk_bytes(10);  // shorter than an empty box
   EXPECT_FALSE(read_open(reply));
-  reply.mutable_groups(0)->set_chunk_bytes(0, kLongestChunk + 1);
+  reply.mutable_groups(0)->set_chunk_bytes(kLongestChunk + 1);
   EXPECT_FALSE(read_open(reply));
+  reply.mutable_groups(0)->set_chunk_bytes(200);
+  for (const std::size_t chunks : {std::size_t{0}, kMostChunks + 1}) {
+    reply.mutable_groups(0)->set_chunks(static_cast<std::uint32_t>(chunks));
+    EXPECT_FALSE(read_open(reply));
+  }
 }
 
 TEST(Messages, StatusAndErrorAgreeOnWhatMayBeTriedAgain) {

@@ -15,13 +15,13 @@ namespace {
 
 using Chunks = std::vector<std::vector<std::byte>>;
 
-/// Two positions of 50 and 60 bytes; the first byte says whose.
+/// Two positions of 50 bytes; the first byte says whose.
 Chunks report_of(unsigned char sender) {
   return {std::vector<std::byte>(50, std::byte{sender}),
-          std::vector<std::byte>(60, std::byte{sender})};
+          std::vector<std::byte>(50, std::byte{sender})};
 }
 
-SpoolRound round_one() { return {Tag{}, 1, {{50, 60}}}; }
+SpoolRound round_one() { return {Tag{}, 1, {{2, 50}}}; }
 
 std::vector<int> senders(const Chunks& batch) {
   std::vector<int> who;
@@ -103,7 +103,7 @@ TEST(Spool, EveryOrderIsAsLikelyAsAnother) {
   constexpr std::size_t kPositions = 600;
   const TemporaryFolder folder;
   Spool spool = Spool::open(folder / "spool").value();
-  ASSERT_TRUE(spool.begin({Tag{}, 1, {std::vector<std::uint32_t>(kPositions, 50)}}));
+  ASSERT_TRUE(spool.begin({Tag{}, 1, {{kPositions, 50}}}));
   for (unsigned char sender = 1; sender <= 3; ++sender) {
     const Chunks report(kPositions, std::vector<std::byte>(50, std::byte{sender}));
     ASSERT_TRUE(spool.add(std::to_string(sender), 0, report));

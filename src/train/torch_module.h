@@ -1,0 +1,19 @@
+// What the program finds in libsotto_torch.so, the module that holds everything linked with
+// LibTorch.
+#pragma once
+
+#include "sotto/trainer.h"
+#include "train/plain_loop.h"
+
+namespace sotto {
+
+/// Filled by the module. Program and module are built together: `version` tells when they were not.
+struct TorchModule {
+  const char* version = nullptr;
+  decltype(&make_torch_factory) make_factory = nullptr;
+  decltype(&make_plain_loop) make_loop = nullptr;
+};
+
+inline constexpr const char* kTorchModuleEntry = "sotto_torch_module";
+
+}  // namespace sotto
