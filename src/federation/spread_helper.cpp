@@ -146,8 +146,8 @@ void Helper::serve() {
 Result<void> help_run(const Result<Recipe>& recipe, const RunOptions& options,
                       const MakeFactory& make_factory) {
   Helper helper(recipe ? *recipe : Recipe{}, options);
-  const Result<void> prepared = recipe ? helper.prepare(options, make_factory)
-                                       : Result<void>(tl::unexpected<Error>(recipe.error()));
+  Result<void> prepared = recipe ? helper.prepare(options, make_factory)
+                                 : Result<void>(tl::unexpected<Error>(recipe.error()));
   helper.say_ready(prepared);
   helper.serve();
   return prepared;

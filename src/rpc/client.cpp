@@ -56,11 +56,15 @@ template <class Call>
 auto Client::patiently(Call&& call) const -> decltype(call()) {
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(options_.patience_seconds));
-  for (bool told = false;; told = true) {
+  // Each new reason is told once.
+  for (std::string told;;) {
     auto result = call();
     if (result || result.error().kind != ErrorKind::kIo) return result;
     if (stopped() || Clock::now() >= end) return result;
-    if (!told) note(result.error().message + "; trying again");
+    if (result.error().message != told) {
+      told = result.error().message;
+      note(told + "; trying again");
+    }
     std::this_thread::sleep_for(kRetryPause);
   }
 }

@@ -168,8 +168,8 @@ TEST(PartitionErrors, NameTheValid) {
   const Dataset data = toy_labels({50, 50});
   EXPECT_TRUE(contains(refusal(data, "dirichlett(1)", 5), "did you mean 'dirichlet'"));
   EXPECT_TRUE(contains(refusal(data, "stratifed", 5), "did you mean 'stratified'"));
-  EXPECT_TRUE(
-      contains(refusal(data, "", 5), "iid, stratified, dirichlet(ALPHA), shards(K), users"));
+  EXPECT_TRUE(contains(refusal(data, "", 5),
+                       "iid, stratified, dirichlet(ALPHA), shards(K), repeat(K), users"));
   EXPECT_TRUE(contains(refusal(data, "dirichlet", 5), "must have the form dirichlet(ALPHA)"));
   EXPECT_TRUE(contains(refusal(data, "dirichlet(0.5", 5), "must have the form dirichlet(ALPHA)"));
   EXPECT_TRUE(contains(refusal(data, "iid(3)", 5), "must have the form iid"));
