@@ -248,18 +248,23 @@ void Net::normalise(std::size_t i, std::size_t batch, Pass pass) {
   }
 }
 
+Pooling Net::pooling(std::size_t i) const {
+  const Shape& in = chain_.flows[i].shape;
+  const Shape& out = chain_.flows[i + 1].shape;
+  return {static_cast<std::size_t>(chain_.operations[i].layer.kernel),
+          out.height,
+          out.width,
+          out.stride,
+          in.line(),
+          out.line()};
+}
+
 void Net::pool_images(std::size_t i, std::size_t batch) {
-  const Operation& operation = chain_.operations[i];
   const Flow& in = chain_.flows[i];
   const Flow& out = chain_.flows[i + 1];
-  const Pooling pooling{static_cast<std::size_t>(operation.layer.kernel),
-                        out.shape.height,
-                        out.shape.width,
-                        out.shape.stride,
-                        in.shape.line(),
-                        out.shape.line()};
+  const Pooling shape = pooling(i);
   for (std::size_t n = 0; n < batch; ++n) {
-    pool(pooling, in.values.data() + n * in.shape.image() + in.shape.origin(),
+    pool(shape, in.values.data() + n * in.shape.image() + in.shape.origin(),
          out.values.data() + n * out.shape.image() + out.shape.origin());
   }
 }

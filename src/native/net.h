@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "native/kernels.h"
 #include "native/shapes.h"
 #include "sotto/bits.h"
 #include "sotto/layout.h"
@@ -62,6 +63,8 @@ class Net {
   void convolve(std::size_t i, std::size_t batch);
   void multiply_features(std::size_t i, std::size_t batch);
   void normalise(std::size_t i, std::size_t batch, Pass pass);
+  /// The shape of operation i, a pool, on its way forth and back.
+  Pooling pooling(std::size_t i) const;
   void pool_images(std::size_t i, std::size_t batch);
   void copy_flat(std::size_t i, std::size_t batch);
   void draw(std::size_t i, std::size_t at, BitSource& bits);

@@ -74,14 +74,9 @@ void Net::run_back(std::size_t i, std::size_t batch, float* gradients, bool add)
       return multiply_features_back(i, batch);
     case LayerKind::kMaxPool: {
       const bool relu = i > 0 && chain_.operations[i - 1].relu;
-      const Pooling pooling{static_cast<std::size_t>(operation.layer.kernel),
-                            out.shape.height,
-                            out.shape.width,
-                            out.shape.stride,
-                            in.shape.line(),
-                            out.shape.line()};
+      const Pooling shape = pooling(i);
       for (std::size_t n = 0; n < batch; ++n) {
-        pool_back(pooling, in.values.data() + n * in.shape.image() + in.shape.origin(),
+        pool_back(shape, in.values.data() + n * in.shape.image() + in.shape.origin(),
                   out.values.data() + n * out.shape.image() + out.shape.origin(),
                   out.gradients.data() + n * from.image() + from.origin(), from.line(),
                   in.gradients.data() + n * to.image() + to.origin(), to.line(), relu);
