@@ -3,12 +3,14 @@ include_guard()
 
 # The flags that every target of this project, and nothing that uses it, is compiled with.
 add_library(sotto_flags INTERFACE)
-target_compile_options(sotto_flags INTERFACE
+set(warnings
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual -Woverloaded-virtual
   -Wno-missing-field-initializers
   # GCC 12 sees an overlapping copy in "text" + std::to_string(n) where there is none (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<BOOL:${SOTTO_WERROR}>:-Werror>)
+# nvcc, where there are kernels for a card, does not know them.
+target_compile_options(sotto_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
 
 # sotto_library(NAME SOURCES ... PUBLIC libs... PRIVATE libs...)
 # makes sotto_NAME with the alias sotto::NAME and exports it as that.

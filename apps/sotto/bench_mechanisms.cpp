@@ -6,6 +6,9 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "bench_floor.h"
+#ifdef SOTTO_WITH_TRAIN
+#include "train/device_bench.h"
+#endif
 
 namespace sotto::cli {
 namespace {
@@ -141,5 +144,23 @@ Result<MechanismBenchResult> bench_mechanism(const MechanismBench& bench, std::s
   result.floor_ns = best_floor * 1e9 / outputs;
   return result;
 }
+
+#ifdef SOTTO_WITH_TRAIN
+Result<DeviceBenchResult> bench_on_device(const MechanismBench& bench, std::size_t weights) {
+  constexpr std::size_t kWeightsTogether = 100'000'000;
+  DeviceBenchResult result{bench, weights};
+  result.clients = static_cast<unsigned>(std::max<std::size_t>(1, kWeightsTogether / weights));
+  SOTTO_TRY(std::shared_ptr<const Mechanism> mechanism,
+            make_mechanism(bench.mechanism, domain_of(weights, bench.range), bench.parameters));
+  const std::vector<float> input = bench_weights(weights, MechanismKind::kValue);
+  SOTTO_TRY(const DeviceTimes times,
+            measure_on_device(std::move(mechanism), input, result.clients));
+  const double all = static_cast<double>(weights) * result.clients;
+  result.ns_per_weight = times.perturb * 1e9 / all;
+  result.words_ns = times.words * 1e9 / all;
+  result.copy_ns = times.copy * 1e9 / all;
+  return result;
+}
+#endif
 
 }  // namespace sotto::cli

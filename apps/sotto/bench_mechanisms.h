@@ -40,6 +40,20 @@ std::vector<MechanismBench> mechanism_benches();
 /// The sizes of the published networks: 20,490, 2,169,770 and 5,611,878.
 std::vector<std::size_t> bench_sizes();
 
+#ifdef SOTTO_WITH_TRAIN
+/// On a CUDA device: nanoseconds a weight, beside drawing the words alone and copying the bytes.
+struct DeviceBenchResult {
+  MechanismBench what;
+  std::size_t weights = 0;
+  unsigned clients = 0;
+  double ns_per_weight = 0.0;
+  double words_ns = 0.0;
+  double copy_ns = 0.0;
+};
+/// As many reports at once as make a hundred million weights.
+Result<DeviceBenchResult> bench_on_device(const MechanismBench& bench, std::size_t weights);
+#endif
+
 /// Mechanism and floor in turns for about `seconds`; the fastest turn of each counts, since other
 /// work on the machine can only slow a turn down.
 Result<MechanismBenchResult> bench_mechanism(const MechanismBench& bench, std::size_t weights,

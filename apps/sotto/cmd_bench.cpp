@@ -28,6 +28,7 @@ struct MechanismsArguments {
   std::vector<std::size_t> weights;
   double seconds = 0.4;
   bool json = false;
+  std::string device = "cpu";
 };
 
 /// The benches of the named mechanisms, or all.
@@ -114,6 +115,51 @@ Result<int> bench_mechanisms_command(const MechanismsArguments& arguments) {
   return 0;
 }
 
+#ifdef SOTTO_WITH_TRAIN
+/// Value mechanisms alone have kernels there.
+Result<int> bench_device_command(const MechanismsArguments& arguments) {
+  SOTTO_TRY(auto benches, chosen_benches(arguments.mechanisms));
+  std::erase_if(benches, [](const MechanismBench& bench) {
+    const auto info = find_mechanism(bench.mechanism);
+    return !info || (*info)->kind != MechanismKind::kValue;
+  });
+  if (benches.empty()) {
+    return fail(ErrorKind::kUsage, "bench mechanisms --device cuda measures value mechanisms");
+  }
+  const std::vector<std::size_t> sizes =
+      arguments.weights.empty() ? bench_sizes() : arguments.weights;
+  Table table({"mechanism", "weights", "reports", "ns a weight", "words alone", "copy",
+               "copy / mechanism"});
+  nlohmann::json results = nlohmann::json::array();
+  for (const MechanismBench& bench : benches) {
+    for (const std::size_t weights : sizes) {
+      SOTTO_TRY(const DeviceBenchResult result, bench_on_device(bench, weights));
+      table.add({bench.label, with_commas(weights), std::to_string(result.clients),
+                 fmt::format("{:.4f}", result.ns_per_weight),
+                 fmt::format("{:.4f}", result.words_ns), fmt::format("{:.4f}", result.copy_ns),
+                 fmt::format("{:.2f}", result.copy_ns / result.ns_per_weight)});
+      results.push_back({{"mechanism", bench.mechanism},
+                         {"setting", bench.label},
+                         {"weights", weights},
+                         {"reports", result.clients},
+                         {"ns_per_weight", result.ns_per_weight},
+                         {"words_ns", result.words_ns},
+                         {"copy_ns", result.copy_ns}});
+    }
+  }
+  if (arguments.json) {
+    fmt::print("{}\n", results.dump(2));
+    return 0;
+  }
+  fmt::print(
+      "A CUDA device. Nanoseconds a weight for bounding and perturbing; for drawing the random "
+      "words\nalone (AES-256-CTR); and for copying as many bytes as weights and symbols have from "
+      "device to device.\n\n{}",
+      table.text());
+  return 0;
+}
+#endif
+
 void add_bench_mechanisms(CLI::App& bench, Action& action) {
   CLI::App* const sub = bench.add_subcommand(
       "mechanisms", "Perturbation against drawing the random bytes and copying the weights");
@@ -130,15 +176,27 @@ void add_bench_mechanisms(CLI::App& bench, Action& action) {
       ->capture_default_str()
       ->type_name("S")
       ->check(CLI::Range(0.0, 3600.0));
+#ifdef SOTTO_WITH_TRAIN
+  sub->add_option("--device", arguments->device, "cpu, or cuda: against the bandwidth of the card")
+      ->capture_default_str()
+      ->type_name("DEVICE")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+#endif
   sub->add_flag("--json", arguments->json, "print JSON: a list of measurements");
   sub->footer(
       "Environment: SOTTO_SIMD=scalar|baseline|avx2|avx512 measures another level.\n\n"
       "Examples:\n"
       "  sotto bench mechanisms\n"
       "  sotto bench mechanisms --mechanism two-point --weights 20490\n"
+      "  sotto bench mechanisms --device cuda\n"
       "  sotto bench mechanisms --json | jq '.[] | select(.met == false)'");
   sub->callback([&action, arguments] {
-    action = [arguments] { return bench_mechanisms_command(*arguments); };
+    action = [arguments] {
+#ifdef SOTTO_WITH_TRAIN
+      if (arguments->device == "cuda") return bench_device_command(*arguments);
+#endif
+      return bench_mechanisms_command(*arguments);
+    };
   });
 }
 

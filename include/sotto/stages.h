@@ -132,7 +132,8 @@ class Envelope {
 std::vector<Envelope> pack(Report report, RoundId round, std::size_t split = 0);
 
 /// What envelopes of several clients with one place add up to: made by secure aggregation, which
-/// shows the server nothing else, and by an aggregator, for one of another process of the server.
+/// shows the server nothing else, by an aggregator, for one of another process of the server, and
+/// by a device that perturbs and adds without an envelope in between.
 class SummedEnvelope {
  public:
   RoundId round() const noexcept { return round_; }
@@ -144,6 +145,7 @@ class SummedEnvelope {
  private:
   friend class secure::UnmaskingServer;
   friend class Aggregator;
+  friend class DeviceMechanism;
   SummedEnvelope() = default;
   RoundId round_ = 0;
   std::string mechanism_id_;

@@ -136,6 +136,9 @@ struct TrainerRequest {
   bool gradients = false;       // clients send gradients: no optimizer will run
 };
 
+class DeviceRounds;
+struct DeviceClients;
+
 class TrainerFactory {
  public:
   virtual ~TrainerFactory() = default;
@@ -152,6 +155,12 @@ class TrainerFactory {
   /// Whether its trainers heed TrainOptions::clip and noise. A recipe with DP-SGD is refused where
   /// they do not: the noise that its claims speak of would not be there.
   virtual bool trains_privately() const noexcept { return false; }
+  /// Whole rounds on an accelerator; nothing from a factory that has none, or none for such
+  /// clients.
+  virtual Result<std::shared_ptr<DeviceRounds>> device_rounds(const DeviceClients& clients) const {
+    (void)clients;
+    return nullptr;
+  }
   virtual std::string device() const = 0;
   /// "LibTorch 1.13.1, CPU": for run records.
   virtual std::string version() const = 0;

@@ -20,6 +20,8 @@ namespace sotto {
 class StreamKey {
  public:
   explicit StreamKey(BitSource& bits);
+  /// For a device that computes the same streams.
+  const std::array<std::uint64_t, 4>& words() const noexcept { return words_; }
 
  private:
   friend class BlockStream;

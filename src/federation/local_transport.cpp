@@ -23,6 +23,9 @@ Result<std::unique_ptr<LocalTransport>> LocalTransport::make(
   for (std::size_t i = 0; i < transport->layout_->tensors().size(); ++i) {
     if (transport->layout_->tensors()[i].role == TensorRole::kBuffer) {
       transport->buffers_.push_back(i);
+      if (transport->clients_.keep_buffers) {
+        transport->buffer_values_ += transport->layout_->tensors()[i].size;
+      }
     }
   }
   return transport;
@@ -174,13 +177,15 @@ Result<void> LocalTransport::send_client(Lane& lane, const RoundPlan& plan,
   return {};
 }
 
+std::vector<float> LocalTransport::steps_of(std::uint32_t client) const {
+  const auto it = states_.find(client);
+  if (it == states_.end() || it->second.size() <= buffer_values_) return {};
+  return {it->second[buffer_values_]};
+}
+
 Result<void> LocalTransport::restore(ClientStates states) {
-  std::size_t buffers = 0;
-  if (clients_.keep_buffers) {
-    for (const std::size_t i : buffers_) buffers += layout_->tensors()[i].size;
-  }
   for (const auto& [client, state] : states) {
-    if (client < clients_.partition->clients() && state.size() >= buffers) continue;
+    if (client < clients_.partition->clients() && state.size() >= buffer_values_) continue;
     return fail(ErrorKind::kCorrupt, "the checkpoint's state of client " + std::to_string(client) +
                                          " is not one of this network");
   }

@@ -72,6 +72,11 @@ class LocalTransport final : public Transport {
   /// Called after each client, one call at a time.
   std::function<void(std::uint64_t done, std::uint64_t total)> on_client;
 
+  /// What decides a client's part in a round: "train" its samples' order, "perturb" its symbols.
+  BitSource bits_for(std::string_view purpose, RoundId round, std::uint32_t client) const;
+  /// How many steps a client's optimizer, where it keeps one, has made: one number, or none.
+  std::vector<float> steps_of(std::uint32_t client) const;
+
   /// The trainers, for evaluation between rounds.
   Trainer& trainer(unsigned lane) { return *lanes_[lane].trainer; }
 
@@ -93,7 +98,6 @@ class LocalTransport final : public Transport {
                               std::span<const float> model);
   Result<void> send_client(Lane& lane, const RoundPlan& plan, const ClientGroup& group,
                            std::uint32_t client, const EnvelopeSink& sink);
-  BitSource bits_for(std::string_view purpose, RoundId round, std::uint32_t client) const;
   Result<void> load_client(Lane& lane, std::uint32_t client, std::span<const float> model);
   void keep_client(Lane& lane, std::uint32_t client);
 
@@ -101,6 +105,7 @@ class LocalTransport final : public Transport {
   std::shared_ptr<const TrainerFactory> factory_;
   std::shared_ptr<const Layout> layout_;
   std::vector<std::size_t> buffers_;  // tensors of the layout
+  std::size_t buffer_values_ = 0;     // in them, where clients keep theirs
   std::vector<Lane> lanes_;
   std::mutex states_mutex_;
   ClientStates states_;

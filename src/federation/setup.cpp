@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "federation/attendance.h"
 #include "federation/baselines.h"
+#include "federation/device_transport.h"
 #include "federation/plan.h"
 #ifdef SOTTO_WITH_SECURE
 #include "federation/secure_transport.h"
@@ -51,12 +52,17 @@ TrainOptions make_options(const Recipe::Train& train) {
 
 /// The server's end of the clients' transport. It does not own the one below.
 Result<std::shared_ptr<Transport>> server_side(const Recipe& recipe, const RunOptions& options,
-                                               LocalTransport& clients) {
+                                               LocalTransport& clients,
+                                               const TrainerFactory& factory) {
   if (options.transport) {
     SOTTO_CHECK(check_remote(recipe));
     return options.transport;
   }
   if (!recipe.aggregate.secure) {
+    const LocalClients& all = clients.clients();
+    SOTTO_TRY(auto rounds, factory.device_rounds({all.data, all.preprocess, all.options,
+                                                  all.keep_buffers, all.keep_optimizer}));
+    if (rounds) return std::make_shared<DeviceTransport>(clients, std::move(rounds));
     return std::shared_ptr<Transport>(std::shared_ptr<void>(), &clients);
   }
 #ifdef SOTTO_WITH_SECURE
@@ -150,7 +156,7 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   set_private(recipe, clients.options);
   SOTTO_TRY(setup.transport,
             LocalTransport::make(clients, setup.factory, thread_count(options.threads)));
-  SOTTO_TRY(setup.server_side, server_side(recipe, options, *setup.transport));
+  SOTTO_TRY(setup.server_side, server_side(recipe, options, *setup.transport, *setup.factory));
   const Layout& layout = setup.factory->layout();
   const bool has_buffers = layout.parameter_count() < layout.size();
   if (has_buffers && recipe.bound.buffers != "perturb") {

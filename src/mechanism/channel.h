@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/streams.h"
+#include "mechanism/channel_kernels.h"
 #include "sotto/mechanism.h"
 
 namespace sotto {
@@ -56,6 +57,8 @@ class Channel {
   /// implement the wide form, all others the narrow one.
   virtual void draw_block(const BlockDraw& block, std::int32_t* out) const;
   virtual void draw_block_wide(const BlockDraw& block, std::int64_t* out) const;
+  /// The fast way of draw(), for a kernel elsewhere; nothing from a channel that has none.
+  virtual ChannelKernel kernel() const { return {}; }
 
   /// ln P(symbol | weight); -infinity for what cannot be drawn.
   virtual double log_prob(Symbol symbol, float weight) const = 0;

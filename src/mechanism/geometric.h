@@ -74,17 +74,6 @@ class ExactGeometric {
   Powers<exact::Integer> second_;  // for 128
 };
 
-/// What the fast way needs.
-struct GeometricKernel {
-  double scale, shift, reach, bound;  // of the grid, and B
-  double rate, inverse_rate;
-  double one_plus_q;
-  double both_ends;  // q^(2B + 2)
-  // |t computed - t| <= fixed + relative t + unit / z, with z = min(X, X') (see geometric.cpp).
-  double fixed, relative, unit;
-  bool cut;
-};
-
 /// e^-x and -ln z as the fast way computes them, for the test of their bounds.
 void fast_exponentials(std::span<const double> x, std::span<double> out);
 void fast_logarithms(std::span<const double> z, std::span<double> out);
@@ -102,6 +91,7 @@ class GeometricChannel : public Channel {
   Symbol draw(float weight, Words words, MoreBits& more) const override;
   void draw_block(const BlockDraw& block, std::int32_t* out) const override;
   void draw_block_wide(const BlockDraw& block, std::int64_t* out) const override;
+  ChannelKernel kernel() const override { return kernel_; }
   bool sums_to_one(float weight) const override { return exact_.sums_to_one(input_of(weight)); }
   std::vector<Constant> constants() const override;
 

@@ -36,6 +36,8 @@ class NoneChannel final : public Channel {
     for (std::size_t i = 0; i < block.weights.size(); ++i) out[i] = fixed(block.weights[i]);
   }
 
+  ChannelKernel kernel() const override { return FixedKernel{kScale}; }
+
   double log_prob(Symbol symbol, float weight) const override {
     return symbol == fixed(weight) ? 0.0 : -std::numeric_limits<double>::infinity();
   }

@@ -220,6 +220,17 @@ void StaircaseChannel::draw_block(const BlockDraw& block, std::int32_t* out) con
   }
 }
 
+ChannelKernel StaircaseChannel::kernel() const {
+  return StaircaseView{.scale = kernel_.scale,
+                       .shift = kernel_.shift,
+                       .radius = kernel_.radius,
+                       .groups = kernel_.groups,
+                       .padded = static_cast<std::int32_t>(kernel_.upper.size()),
+                       .upper = kernel_.upper.data(),
+                       .size = kernel_.size.data(),
+                       .begin = kernel_.begin.data()};
+}
+
 double StaircaseChannel::log_prob(Symbol symbol, float weight) const {
   if (symbol < smallest() || symbol > largest()) return -std::numeric_limits<double>::infinity();
   const std::int64_t rank = ranks_of(weight).rank(symbol);

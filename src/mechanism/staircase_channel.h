@@ -40,6 +40,7 @@ class StaircaseChannel final : public Channel {
   unsigned words() const noexcept override { return 2; }
   Symbol draw(float weight, Words words, MoreBits& more) const override;
   void draw_block(const BlockDraw& block, std::int32_t* out) const override;
+  ChannelKernel kernel() const override;
   double log_prob(Symbol symbol, float weight) const override;
   Moments moments(float weight) const override;
   bool sums_to_one(float weight) const override;

@@ -14,17 +14,7 @@
 // After the targets are chosen:
 #include <hwy/highway.h>
 
-#ifndef SOTTO_TWO_POINT_SHARED
-#define SOTTO_TWO_POINT_SHARED
-namespace sotto {
-/// What the kernel needs, in units of 2^32 of the threshold: the upper half.
-struct TwoPointKernel {
-  double centre;
-  double slope;
-  double most;
-};
-}  // namespace sotto
-#endif
+#include "mechanism/channel_kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sotto::HWY_NAMESPACE {
@@ -115,16 +105,17 @@ class TwoPointChannel final : public Channel {
 
   void draw_block(const BlockDraw& block, std::int32_t* out) const override {
     if (simd_level() == SimdLevel::kScalar) return Channel::draw_block(block, out);
-    const TwoPointKernel kernel{range_.centre, slope_ * 0x1p-32, most_ * 0x1p-32};
     bool tie = false;
     const std::size_t done = SOTTO_SIMD_CALL(two_point_kernel)(
-        kernel, block.weights.data(), block.words, block.weights.size(), out, tie);
+        numbers(), block.weights.data(), block.words, block.weights.size(), out, tie);
     // After a tie, which comes once in a million blocks, the whole block is drawn anew.
     for (std::size_t i = tie ? 0 : done; i < block.weights.size(); ++i) {
       MoreBits more = block.more(i);
       out[i] = static_cast<std::int32_t>(draw(block.weights[i], block.words_of(i), more));
     }
   }
+
+  ChannelKernel kernel() const override { return numbers(); }
 
   double log_prob(Symbol symbol, float weight) const override {
     const exact::Integer plus = threshold_of(weight);
@@ -160,6 +151,7 @@ class TwoPointChannel final : public Channel {
   }
 
  private:
+  TwoPointKernel numbers() const { return {range_.centre, slope_ * 0x1p-32, most_ * 0x1p-32}; }
   double offset_of(float weight) const {
     const double offset = (static_cast<double>(weight) - range_.centre) * slope_;
     return std::min(std::max(offset, -most_), most_);

@@ -78,6 +78,7 @@ void WindowChannel::make_nodes() {
   inverse_.push_back(0.0);
   nodes_.push_back(std::numeric_limits<double>::infinity());
 
+  kernel_.node_count = static_cast<std::int32_t>(nodes_.size());
   kernel_.nodes = nodes_.data();
   kernel_.inverse = inverse_.data();
   kernel_.values = plan_.values.data();
@@ -89,6 +90,7 @@ void WindowChannel::make_nodes() {
     positions_.push_back(static_cast<double>(position.slot) +
                          static_cast<double>(position.next) * 0x1p-32);
   }
+  kernel_.position_count = static_cast<std::int32_t>(positions_.size());
   kernel_.positions = positions_.data();
 }
 
@@ -111,6 +113,7 @@ void WindowChannel::make_buckets() {
     }
     if (kernel_.steps <= 1) break;
   }
+  kernel_.start_count = static_cast<std::int32_t>(starts_.size());
   kernel_.starts = starts_.data();
 }
 

@@ -74,6 +74,7 @@ class WindowChannel final : public Channel {
   unsigned words() const noexcept override { return 2; }
   Symbol draw(float weight, Words words, MoreBits& more) const override;
   void draw_block(const BlockDraw& block, std::int32_t* out) const override;
+  ChannelKernel kernel() const override { return kernel_; }
   double log_prob(Symbol symbol, float weight) const override;
   Moments moments(float weight) const override;
   bool sums_to_one(float weight) const override;

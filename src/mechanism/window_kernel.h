@@ -35,6 +35,10 @@ struct WindowKernel {
   double pair;
   double pair_slope;  // in units of 2^32 of the threshold
   double pair_most;
+  // How long the tables are, for those who copy them.
+  std::int32_t position_count;
+  std::int32_t node_count;  // one more than `inverse` has
+  std::int32_t start_count;
 };
 
 /// A weight draws two words. Of the first, the upper 12 bits choose between inside, outside and

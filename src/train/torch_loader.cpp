@@ -62,4 +62,10 @@ Result<std::unique_ptr<PlainLoop>> make_plain_loop(const Network& network, const
   return found->make_loop(network, data, preprocess, options);
 }
 
+Result<DeviceTimes> measure_on_device(std::shared_ptr<const Mechanism> mechanism,
+                                      std::span<const float> values, unsigned clients) {
+  SOTTO_TRY(const TorchModule* const found, torch_module());
+  return found->measure(std::move(mechanism), values, clients);
+}
+
 }  // namespace sotto

@@ -8,6 +8,7 @@ extern "C" [[gnu::visibility("default")]] const sotto::TorchModule* sotto_torch_
       .version = SOTTO_VERSION,
       .make_factory = sotto::make_torch_factory,
       .make_loop = sotto::make_plain_loop,
+      .measure = sotto::measure_on_device,
   };
   return &kModule;
 }

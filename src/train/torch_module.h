@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sotto/trainer.h"
+#include "train/device_bench.h"
 #include "train/plain_loop.h"
 
 namespace sotto {
@@ -12,6 +13,7 @@ struct TorchModule {
   const char* version = nullptr;
   decltype(&make_torch_factory) make_factory = nullptr;
   decltype(&make_plain_loop) make_loop = nullptr;
+  decltype(&measure_on_device) measure = nullptr;
 };
 
 inline constexpr const char* kTorchModuleEntry = "sotto_torch_module";

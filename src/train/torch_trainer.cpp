@@ -1,4 +1,4 @@
-// The Trainer on LibTorch. Every exception of LibTorch's ends here and becomes an Error.
+// The Trainer on LibTorch.
 #include <dlfcn.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 #include <torch/script.h>
@@ -11,8 +11,12 @@
 #include "base/file.h"
 #include "sotto/trainer.h"
 #include "train/private_step.h"
+#include "train/torch_guard.h"
 #include "train/torch_net.h"
 #include "train/torch_optimizer.h"
+#ifdef SOTTO_WITH_CUDA
+#include "train/torch_rounds.h"
+#endif
 
 namespace sotto {
 namespace {
@@ -21,17 +25,6 @@ namespace {
 std::size_t evaluation_batch(SampleShape shape) {
   constexpr std::size_t kMostValues = std::size_t{1} << 21;
   return std::clamp<std::size_t>(kMostValues / shape.size(), 1, 256);
-}
-
-template <class Function>
-auto guarded(const char* what, Function function) -> decltype(function()) {
-  try {
-    return function();
-  } catch (const c10::Error& error) {
-    return fail(ErrorKind::kInternal, std::string(what) + ": " + error.what_without_backtrace());
-  } catch (const std::exception& error) {
-    return fail(ErrorKind::kInternal, std::string(what) + ": " + error.what());
-  }
 }
 
 /// Parallelism comes from training several clients at once; a second level of threads inside each
@@ -298,6 +291,13 @@ class TorchFactory final : public TrainerFactory {
   }
 
   bool trains_privately() const noexcept override { return true; }
+
+#ifdef SOTTO_WITH_CUDA
+  Result<std::shared_ptr<DeviceRounds>> device_rounds(const DeviceClients& clients) const override {
+    if (script_ || !device_.is_cuda()) return nullptr;
+    return make_torch_rounds(network_, device_, clients);
+  }
+#endif
 
   std::string device() const override { return device_.str(); }
 

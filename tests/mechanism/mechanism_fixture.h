@@ -150,18 +150,23 @@ inline double chi_square_p(const std::map<Symbol, std::uint64_t>& counts,
   return boost::math::cdf(boost::math::complement(law, statistic));
 }
 
-/// Draws one input `draws` times (the mechanism has that many weights) and tests the frequencies
-/// against log_prob of `single`, the same mechanism for one weight.
-inline double frequency_p(const Mechanism& many, const Mechanism& single, float input,
-                          std::uint64_t seed) {
-  const std::size_t draws = many.outputs();
+/// Tests the frequencies of symbols that were all drawn for `input` against log_prob of `single`,
+/// the mechanism for one weight.
+inline double frequency_p(const std::vector<Symbol>& symbols, const Mechanism& single,
+                          float input) {
   std::map<Symbol, std::uint64_t> counts;
-  for (const Symbol symbol : drawn(many, std::vector<float>(draws, input), seed)) ++counts[symbol];
+  for (const Symbol symbol : symbols) ++counts[symbol];
   std::map<Symbol, double> log_probs;
   for (const Symbol symbol : single.alphabet(0)) {
     log_probs[symbol] = single.log_prob({&symbol, 1}, {&input, 1});
   }
-  return chi_square_p(counts, log_probs, draws);
+  return chi_square_p(counts, log_probs, symbols.size());
+}
+
+/// Draws one input as often as the mechanism `many` has weights.
+inline double frequency_p(const Mechanism& many, const Mechanism& single, float input,
+                          std::uint64_t seed) {
+  return frequency_p(drawn(many, std::vector<float>(many.outputs(), input), seed), single, input);
 }
 
 }  // namespace sotto

@@ -1,0 +1,95 @@
+#include "federation/device_transport.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "shuffle/envelope_size.h"
+
+namespace sotto {
+namespace {
+
+/// What a client's report would weigh in envelopes.
+std::uint64_t report_bytes(const Mechanism& mechanism, std::size_t split) {
+  const std::size_t total = mechanism.outputs();
+  const std::size_t piece = split == 0 ? total : std::min(split, total);
+  if (total == 0) return 0;
+  const auto envelope = [&](std::size_t symbols) {
+    return envelope_bytes(mechanism.id().size(), symbols, mechanism.symbol_bits());
+  };
+  const std::size_t rest = total % piece;
+  return total / piece * envelope(piece) + (rest == 0 ? 0 : envelope(rest));
+}
+
+}  // namespace
+
+bool DeviceTransport::takes(const RoundPlan& plan) const {
+  if (plan.payload == Payload::kGradient || plan.fills_ball || plan.latency > 0.0) return false;
+  if (below_.hashes_reports || below_.observer || below_.system_bits) return false;
+  return std::ranges::all_of(plan.groups, [this](const ClientGroup& group) {
+    return std::ranges::all_of(
+        group.parts, [this](const Part& part) { return rounds_->takes(*part.mechanism); });
+  });
+}
+
+Result<Delivery> DeviceTransport::collect(const RoundPlan& plan, std::span<const float> model,
+                                          std::span<const EnvelopeSink> sinks) {
+  if (!takes(plan)) return below_.collect(plan, model, sinks);
+  Delivery delivery;
+  ClientStates states;
+  std::uint64_t done = 0;
+  for (const ClientGroup& group : plan.groups) {
+    delivery.groups.push_back({group.clients.size(), ""});
+    for (const Part& part : group.parts) {
+      delivery.bytes_up += group.clients.size() * report_bytes(*part.mechanism, plan.split);
+    }
+    // Side by side go clients of equally many samples whose optimizers have made equally many
+    // steps.
+    std::map<std::pair<std::size_t, std::vector<float>>, std::vector<std::uint32_t>> alike;
+    for (const std::uint32_t client : group.clients) {
+      alike[{below_.clients().partition->client(client).size(), below_.steps_of(client)}].push_back(
+          client);
+    }
+    for (const auto& [key, clients] : alike) {
+      const std::size_t most = std::max<std::size_t>(1, rounds_->most_clients());
+      for (std::size_t first = 0; first < clients.size(); first += most) {
+        const std::size_t count = std::min(most, clients.size() - first);
+        SOTTO_CHECK(run(plan, group, std::span(clients).subspan(first, count), model, states));
+        done += count;
+        if (below_.on_client) below_.on_client(done, plan.clients());
+      }
+    }
+  }
+  SOTTO_TRY(delivery.sums, rounds_->take_sums(plan.round));
+  const DeviceRounds::Times times = rounds_->take_times();
+  below_.absorb({}, {times.train, times.engine, 0.0}, std::move(states));
+  return delivery;
+}
+
+Result<void> DeviceTransport::run(const RoundPlan& plan, const ClientGroup& group,
+                                  std::span<const std::uint32_t> clients,
+                                  std::span<const float> model, ClientStates& states) {
+  const LocalClients& all = below_.clients();
+  std::vector<DeviceRounds::Client> asked;
+  std::vector<std::vector<std::uint32_t>> samples;
+  for (const std::uint32_t client : clients) {
+    const auto own = all.partition->client(client);
+    samples.emplace_back(own.begin(), own.end());
+  }
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    std::vector<float> state;
+    if (const auto it = below_.states().find(clients[i]); it != below_.states().end()) {
+      state = it->second;
+    }
+    asked.push_back({samples[i], below_.bits_for("train", plan.round, clients[i]),
+                     below_.bits_for("perturb", plan.round, clients[i]), std::move(state)});
+  }
+  std::vector<DeviceRounds::Part> parts;
+  for (const Part& part : group.parts) parts.push_back({part.mechanism, part.tensors});
+  SOTTO_CHECK(rounds_->run(asked, model, plan.payload == Payload::kDelta, parts));
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    if (!asked[i].state.empty()) states[clients[i]] = std::move(asked[i].state);
+  }
+  return {};
+}
+
+}  // namespace sotto

@@ -1,0 +1,295 @@
+#include "train/torch_cohort.h"
+
+#include <algorithm>
+
+namespace sotto {
+namespace {
+
+constexpr double kBatchNormMomentum = 0.1;
+constexpr double kBatchNormEpsilon = 1e-5;
+
+/// from_blob wants a mutable pointer; copies only read through it.
+torch::Tensor on_host(std::span<const float> values) {
+  return torch::from_blob(const_cast<float*>(values.data()),
+                          {static_cast<std::int64_t>(values.size())});
+}
+
+/// clients x batch x features, as batched products have it, from batch x (clients features) and
+/// back.
+torch::Tensor by_client(const torch::Tensor& x, std::int64_t clients) {
+  return x.reshape({x.size(0), clients, -1}).transpose(0, 1);
+}
+torch::Tensor by_sample(const torch::Tensor& x) {
+  return x.transpose(0, 1).reshape({x.size(1), -1});
+}
+
+}  // namespace
+
+DeviceSamples load_samples(const Dataset& data, const Preprocess& preprocess,
+                           const torch::Device& device) {
+  constexpr std::size_t kTogether = 1024;
+  const SampleShape shape = output_shape(data, preprocess);
+  const auto count = static_cast<std::int64_t>(data.size());
+  DeviceSamples samples;
+  const auto options = torch::TensorOptions().device(device);
+  samples.values = torch::empty({count, shape.channels, shape.height, shape.width}, options);
+  samples.labels = torch::empty({count}, options.dtype(torch::kInt64));
+  std::vector<std::uint32_t> numbers;
+  std::vector<float> pixels;
+  std::vector<std::int64_t> labels;
+  for (std::size_t first = 0; first < data.size(); first += kTogether) {
+    const std::size_t size = std::min(kTogether, data.size() - first);
+    numbers.resize(size);
+    for (std::size_t i = 0; i < size; ++i) numbers[i] = static_cast<std::uint32_t>(first + i);
+    pixels.resize(size * shape.size());
+    labels.resize(size);
+    fill_batch(data, numbers, preprocess, nullptr, pixels, labels);
+    const auto from = static_cast<std::int64_t>(first);
+    const auto here = static_cast<std::int64_t>(size);
+    samples.values.narrow(0, from, here)
+        .copy_(torch::from_blob(pixels.data(), {here, shape.channels, shape.height, shape.width}));
+    samples.labels.narrow(0, from, here)
+        .copy_(torch::from_blob(labels.data(), {here}, torch::kInt64));
+  }
+  return samples;
+}
+
+bool TorchCohort::takes(const Network& network) {
+  return std::ranges::all_of(network.layers, [](const Layer& layer) {
+    switch (layer.kind) {
+      case LayerKind::kConv:
+      case LayerKind::kLinear:
+      case LayerKind::kBatchNorm:
+      case LayerKind::kRelu:
+      case LayerKind::kMaxPool:
+      case LayerKind::kFlatten:
+        return true;
+      default:
+        return false;
+    }
+  });
+}
+
+TorchCohort::TorchCohort(const Network& network, std::size_t clients, const torch::Device& device)
+    : layers_(network.layers), clients_(static_cast<std::int64_t>(clients)), device_(device) {
+  const Layout layout = network.layout();
+  parameter_count_ = static_cast<std::int64_t>(layout.parameter_count());
+  const auto buffer_count = static_cast<std::int64_t>(layout.size()) - parameter_count_;
+  const auto options = torch::TensorOptions().dtype(torch::kFloat32).device(device);
+  parameters_ = torch::zeros({clients_ * parameter_count_}, options);
+  gradients_ = torch::zeros({clients_ * parameter_count_}, options);
+  buffers_ = torch::zeros({clients_ * buffer_count}, options);
+  std::int64_t next[2] = {0, 0};
+  for (const TensorSpec& tensor : layout.tensors()) {
+    const bool is_parameter = tensor.role == TensorRole::kParameter;
+    std::int64_t& offset = next[is_parameter ? 0 : 1];
+    const auto size = static_cast<std::int64_t>(tensor.size);
+    places_.push_back({is_parameter, offset, size});
+    offsets_.push_back(tensor.offset);
+    std::vector<std::int64_t> shape = {clients_};
+    shape.insert(shape.end(), tensor.shape.begin(), tensor.shape.end());
+    const auto slice = [&](const torch::Tensor& flat) {
+      return flat.narrow(0, clients_ * offset, clients_ * size).view(shape);
+    };
+    torch::Tensor view = slice(is_parameter ? parameters_ : buffers_).detach();
+    if (is_parameter) {
+      view.set_requires_grad(true);
+      view.mutable_grad() = slice(gradients_);
+    }
+    tensors_.push_back(std::move(view));
+    offset += size;
+  }
+}
+
+torch::Tensor TorchCohort::rows(std::size_t tensor) const {
+  const Place& place = places_[tensor];
+  return (place.is_parameter ? parameters_ : buffers_)
+      .narrow(0, clients_ * place.offset, clients_ * place.size)
+      .view({clients_, place.size});
+}
+
+void TorchCohort::load(const torch::Tensor& model) {
+  const torch::NoGradGuard no_grad;
+  for (std::size_t t = 0; t < places_.size(); ++t) {
+    rows(t).copy_(model.narrow(0, static_cast<std::int64_t>(offsets_[t]), places_[t].size)
+                      .expand({clients_, places_[t].size}));
+  }
+}
+
+void TorchCohort::set_buffers(std::size_t client, std::span<const float> values) {
+  const torch::NoGradGuard no_grad;
+  std::size_t used = 0;
+  for (std::size_t t = 0; t < places_.size(); ++t) {
+    if (places_[t].is_parameter) continue;
+    const auto size = static_cast<std::size_t>(places_[t].size);
+    rows(t).select(0, static_cast<std::int64_t>(client)).copy_(on_host(values.subspan(used, size)));
+    used += size;
+  }
+}
+
+std::vector<float> TorchCohort::buffers(std::size_t client) const {
+  std::vector<float> values;
+  for (std::size_t t = 0; t < places_.size(); ++t) {
+    if (places_[t].is_parameter) continue;
+    const torch::Tensor row = rows(t).select(0, static_cast<std::int64_t>(client)).cpu();
+    const float* const from = row.data_ptr<float>();
+    values.insert(values.end(), from, from + row.numel());
+  }
+  return values;
+}
+
+void TorchCohort::train(const DeviceSamples& samples, std::span<std::vector<std::uint32_t>> orders,
+                        std::span<BitSource* const> bits, const TrainOptions& options,
+                        std::span<const std::span<const float>> states) {
+  optimizer_.emplace(options, parameters_, gradients_);
+  if (!states.empty()) {
+    // Each client's state is its steps and then its moments; here moments lie tensor by tensor.
+    const std::size_t own = states.front().size() - 1;
+    const auto parameters = static_cast<std::size_t>(parameter_count_);
+    std::vector<float> joined(1 + states.size() * own);
+    joined[0] = states.front()[0];
+    for (std::size_t c = 0; c < states.size(); ++c) {
+      for (std::size_t moment = 0; moment < own; moment += parameters) {
+        for (const Place& place : places_) {
+          if (!place.is_parameter) continue;
+          const auto offset = static_cast<std::size_t>(place.offset);
+          const auto size = static_cast<std::size_t>(place.size);
+          std::ranges::copy(states[c].subspan(1 + moment + offset, size),
+                            joined.begin() + static_cast<std::ptrdiff_t>(
+                                                 1 + states.size() * (moment + offset) + c * size));
+        }
+      }
+    }
+    optimizer_->restore(joined);
+  }
+  const std::size_t count = orders.front().size();
+  std::vector<std::int64_t> picked(count * orders.size());
+  for (std::uint32_t epoch = 0; epoch < options.epochs; ++epoch) {
+    for (std::size_t c = 0; c < orders.size(); ++c) {
+      shuffle(std::span(orders[c]), *bits[c]);
+      for (std::size_t i = 0; i < count; ++i) picked[i * orders.size() + c] = orders[c][i];
+    }
+    const torch::Tensor all =
+        torch::from_blob(picked.data(), {static_cast<std::int64_t>(picked.size())}, torch::kInt64)
+            .to(device_, /*non_blocking=*/false, /*copy=*/true);
+    for (std::size_t first = 0; first < count; first += options.batch_size) {
+      const auto size =
+          static_cast<std::int64_t>(std::min<std::size_t>(options.batch_size, count - first));
+      step(samples, all.narrow(0, static_cast<std::int64_t>(first) * clients_, size * clients_),
+           size);
+      optimizer_->step();
+    }
+    if (options.on_epoch) options.on_epoch();
+  }
+}
+
+void TorchCohort::step(const DeviceSamples& samples, const torch::Tensor& picked,
+                       std::int64_t size) {
+  const torch::Tensor x = samples.values.index_select(0, picked);
+  const torch::Tensor y = samples.labels.index_select(0, picked).view({size, clients_}).t();
+  const torch::Tensor scores = forward(x.view({size, clients_ * x.size(1), x.size(2), x.size(3)}));
+  const torch::Tensor chosen = scores.log_softmax(2).gather(2, y.unsqueeze(2));
+  (chosen.sum() * (-1.0 / static_cast<double>(size))).backward();
+}
+
+torch::Tensor TorchCohort::forward(const torch::Tensor& batch) {
+  torch::Tensor x = batch;  // batch x (clients channels) x height x width, or clients x batch x n
+  std::size_t next = 0;
+  const auto tensor = [&]() -> const torch::Tensor& { return tensors_[next++]; };
+  /// A tensor of all clients' channels in a row.
+  const auto joined = [](const torch::Tensor& rows) { return rows.flatten(0, 1); };
+  for (const Layer& layer : layers_) {
+    switch (layer.kind) {
+      case LayerKind::kConv: {
+        const torch::Tensor& weight = tensor();
+        x = torch::conv2d(x, joined(weight), joined(tensor()), 1, layer.padding, 1, clients_);
+        break;
+      }
+      case LayerKind::kLinear: {
+        const torch::Tensor& weight = tensor();
+        x = torch::baddbmm(tensor().unsqueeze(1), x, weight.transpose(1, 2));
+        break;
+      }
+      case LayerKind::kBatchNorm: {
+        const torch::Tensor& scale = tensor();
+        const torch::Tensor& shift = tensor();
+        const torch::Tensor& mean = tensor();
+        const torch::Tensor& variance = tensor();
+        const torch::Tensor flat = layer.spatial ? x : by_sample(x);
+        const bool several = layer.spatial || flat.size(0) > 1;
+        const torch::Tensor normal =
+            torch::batch_norm(flat, joined(scale), joined(shift), joined(mean), joined(variance),
+                              several, kBatchNormMomentum, kBatchNormEpsilon, true);
+        x = layer.spatial ? normal : by_client(normal, clients_);
+        break;
+      }
+      case LayerKind::kRelu:
+        x = torch::relu(x);
+        break;
+      case LayerKind::kMaxPool:
+        x = torch::max_pool2d(x, layer.kernel);
+        break;
+      case LayerKind::kFlatten:
+        x = by_client(x, clients_);
+        break;
+      default:  // takes() knows no other
+        break;
+    }
+  }
+  return x;
+}
+
+std::vector<std::vector<float>> TorchCohort::optimizer_states() const {
+  const auto clients = static_cast<std::size_t>(clients_);
+  std::vector<std::vector<float>> states(clients);
+  if (!optimizer_) return states;
+  const std::vector<float> joined = optimizer_->state();
+  const auto parameters = static_cast<std::size_t>(parameter_count_);
+  const std::size_t own = (joined.size() - 1) / clients;
+  for (std::size_t c = 0; c < clients; ++c) {
+    std::vector<float>& state = states[c];
+    state.resize(1 + own);
+    state[0] = joined[0];
+    for (std::size_t moment = 0; moment < own; moment += parameters) {
+      for (const Place& place : places_) {
+        if (!place.is_parameter) continue;
+        const auto offset = static_cast<std::size_t>(place.offset);
+        const auto size = static_cast<std::size_t>(place.size);
+        std::copy_n(joined.begin() +
+                        static_cast<std::ptrdiff_t>(1 + clients * (moment + offset) + c * size),
+                    size, state.begin() + static_cast<std::ptrdiff_t>(1 + moment + offset));
+      }
+    }
+  }
+  return states;
+}
+
+std::size_t activation_count(const Network& network) {
+  auto channels = static_cast<std::int64_t>(network.input.channels);
+  auto height = static_cast<std::int64_t>(network.input.height);
+  auto width = static_cast<std::int64_t>(network.input.width);
+  std::int64_t sum = channels * height * width;
+  for (const Layer& layer : network.layers) {
+    switch (layer.kind) {
+      case LayerKind::kConv:
+        channels = layer.out;
+        height += 2 * layer.padding - layer.kernel + 1;
+        width += 2 * layer.padding - layer.kernel + 1;
+        break;
+      case LayerKind::kMaxPool:
+        height /= layer.kernel;
+        width /= layer.kernel;
+        break;
+      case LayerKind::kLinear:
+        channels = layer.out;
+        height = width = 1;
+        break;
+      default:
+        break;
+    }
+    sum += channels * height * width;
+  }
+  return static_cast<std::size_t>(sum);
+}
+
+}  // namespace sotto

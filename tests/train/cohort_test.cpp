@@ -1,0 +1,128 @@
+// Clients side by side: each ends where it would have ended alone.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "halves.h"
+#include "train/torch_cohort.h"
+
+namespace sotto {
+namespace {
+
+constexpr std::size_t kClients = 3;
+
+struct Setting {
+  std::string network;
+  Optimizer optimizer;
+  double momentum;
+  double weight_decay;
+};
+
+class Cohort : public testing::TestWithParam<Setting> {};
+
+/// Two rounds from one model, optimizer and buffers kept: alone by the trainer, and together.
+TEST_P(Cohort, EndsWhereEachClientWouldHaveEndedAlone) {
+  const Setting setting = GetParam();
+  const Dataset data = halves(3 * 50);
+  TrainerRequest request;
+  request.network = *find_network(setting.network, data.shape, 2);
+  request.input = data.shape;
+  request.classes = 2;
+  request.engine = "torch";
+  const auto factory = *make_torch_factory(request);
+  const Layout& layout = factory->layout();
+  const std::vector<float> model = factory->initial_weights(1);
+  TrainOptions options;
+  options.optimizer = setting.optimizer;
+  options.learning_rate = setting.optimizer == Optimizer::kSgd ? 0.05 : 0.003;
+  options.momentum = setting.momentum;
+  options.weight_decay = setting.weight_decay;
+  options.batch_size = 16;  // the last batch of 50 has two
+  options.epochs = 2;
+
+  ASSERT_TRUE(TorchCohort::takes(request.network));
+  TorchCohort cohort(request.network, kClients, torch::kCPU);
+  const DeviceSamples samples = load_samples(data, {}, torch::kCPU);
+  const torch::Tensor start = torch::tensor(model);
+  std::vector<std::vector<float>> buffers(kClients);
+  std::vector<std::vector<float>> states(kClients);
+  std::vector<std::vector<float>> alone_states(kClients);
+  std::vector<std::vector<float>> alone(kClients, model);
+  for (std::uint64_t round = 0; round < 2; ++round) {
+    std::vector<std::vector<std::uint32_t>> orders;
+    std::vector<BitSource> sources;
+    std::vector<BitSource*> bits;
+    for (std::size_t c = 0; c < kClients; ++c) {
+      std::vector<std::uint32_t> own(50);
+      std::iota(own.begin(), own.end(), static_cast<std::uint32_t>(50 * c));
+      auto trainer = *factory->make();
+      // The model, with the client's own buffers.
+      std::vector<float> begin = model;
+      for (const TensorSpec& tensor : layout.tensors()) {
+        if (tensor.role != TensorRole::kBuffer) continue;
+        std::copy_n(alone[c].begin() + static_cast<std::ptrdiff_t>(tensor.offset), tensor.size,
+                    begin.begin() + static_cast<std::ptrdiff_t>(tensor.offset));
+      }
+      ASSERT_TRUE(trainer->load(begin));
+      trainer->set_optimizer_state(alone_states[c]);
+      ASSERT_TRUE(
+          trainer->train(data, own, {}, options, BitSource::from_seed(c, "train", {round})));
+      ASSERT_TRUE(trainer->store(alone[c]));
+      alone_states[c] = trainer->optimizer_state();
+      orders.push_back(own);
+      sources.push_back(BitSource::from_seed(c, "train", {round}));
+    }
+    for (BitSource& source : sources) bits.push_back(&source);
+    cohort.load(start);
+    std::vector<std::span<const float>> kept;
+    for (std::size_t c = 0; round > 0 && c < kClients; ++c) {
+      cohort.set_buffers(c, buffers[c]);
+      kept.emplace_back(states[c]);
+    }
+    cohort.train(samples, orders, bits, options, kept);
+    states = cohort.optimizer_states();
+    for (std::size_t c = 0; c < kClients; ++c) buffers[c] = cohort.buffers(c);
+  }
+  for (std::size_t t = 0; t < layout.tensors().size(); ++t) {
+    const TensorSpec& tensor = layout.tensors()[t];
+    const torch::Tensor rows = cohort.rows(t);
+    ASSERT_EQ(rows.numel(), static_cast<std::int64_t>(kClients * tensor.size));
+    const float* const values = rows.data_ptr<float>();
+    for (std::size_t c = 0; c < kClients; ++c) {
+      for (std::size_t i = 0; i < tensor.size; ++i) {
+        ASSERT_NEAR(values[c * tensor.size + i], alone[c][tensor.offset + i], 2e-4)
+            << tensor.name << ' ' << i << " of client " << c;
+      }
+    }
+  }
+  for (std::size_t c = 0; c < kClients; ++c) {
+    ASSERT_EQ(states[c].size(), alone_states[c].size());
+    EXPECT_EQ(states[c][0], alone_states[c][0]);
+    for (std::size_t i = 1; i < states[c].size(); ++i) {
+      ASSERT_NEAR(states[c][i], alone_states[c][i], 2e-3) << i << " of client " << c;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Cohort,
+                         testing::Values(Setting{"linear", Optimizer::kSgd, 0.0, 0.0},
+                                         Setting{"mlp(16)", Optimizer::kSgd, 0.5, 0.01},
+                                         Setting{"srr-mnist", Optimizer::kSgd, 0.5, 0.0},
+                                         Setting{"srr-mnist", Optimizer::kRmsprop, 0.0, 0.0},
+                                         Setting{"ldp-fed", Optimizer::kSgd, 0.9, 0.0}),
+                         [](const auto& info) { return "n" + std::to_string(info.index); });
+
+TEST(Cohort, HasNoFormForDropout) {
+  Network network = *find_network("linear", {1, 8, 8}, 2);
+  EXPECT_TRUE(TorchCohort::takes(network));
+  network.layers.push_back({.kind = LayerKind::kDropout, .rate = 0.5});
+  EXPECT_FALSE(TorchCohort::takes(network));
+}
+
+TEST(Cohort, CountsWhatLayersKeep) {
+  // 64 inputs, flattened, 16 hidden, their relu, 2 scores.
+  EXPECT_EQ(activation_count(*find_network("mlp(16)", {1, 8, 8}, 2)), 64U + 64 + 16 + 16 + 2);
+}
+
+}  // namespace
+}  // namespace sotto
