@@ -2,7 +2,7 @@
 //
 //   Update    what training produced; private. It has no way to bytes.
 //   Bounded   every value inside the range that the mechanism is made for. Only bound() makes one.
-//   Report    what the mechanism drew. Only a Mechanism makes one.
+//   Report    what the mechanism drew. Only a Mechanism makes one, or a device that draws for it.
 //   Envelope  a piece of a report, addressed to a round. The only thing that can be serialized,
 //             and the only thing that a Transport carries. Only pack() makes one from a report.
 //   Released  what the aggregator publishes. Only an Aggregator makes one.
@@ -98,6 +98,7 @@ class Report {
 
  private:
   friend class Mechanism;
+  friend class DeviceMechanism;
   friend std::vector<class Envelope> pack(Report report, RoundId round, std::size_t split);
   Report(std::string mechanism_id, PackedSymbols symbols)
       : mechanism_id_(std::move(mechanism_id)), symbols_(std::move(symbols)) {}

@@ -25,6 +25,8 @@ double open_share(const ChannelKernel& kernel) {
   return std::min(share, 1.0);
 }
 constexpr double kOpenLeast = 0x1p16;
+/// Symbols that come to the host together, of as many clients as have so many.
+constexpr std::size_t kReportWeights = std::size_t{1} << 26;
 
 /// One channel's numbers with its tables copied to the device, which `tables` keeps.
 struct Uploads {
@@ -95,6 +97,8 @@ struct DeviceMechanism::State {
   DeviceMemory<std::uint32_t> open_count;
   std::uint32_t blocks = 0;
   DeviceMemory<std::int64_t> sums;
+  DeviceMemory<std::int32_t> narrow_symbols;
+  DeviceMemory<std::int64_t> wide_symbols;
   std::vector<std::pair<std::uint64_t, Symbol>> late;  // drawn here, for take_sum()
   std::uint64_t reports = 0;
 
@@ -302,6 +306,50 @@ Result<SummedEnvelope> DeviceMechanism::take_sum(RoundId round) {
   state.late.clear();
   SOTTO_CHECK(state.sums.clear());
   return sum;
+}
+
+Result<std::vector<Report>> DeviceMechanism::reports(std::span<const Place> tensors,
+                                                     std::span<const StreamKey> keys) {
+  State& state = *state_;
+  const std::size_t each = state.outputs();
+  const std::size_t together = std::max<std::size_t>(1, kReportWeights / each);
+  std::vector<Report> all;
+  std::vector<Place> places(tensors.begin(), tensors.end());
+  const auto& specs = state.mechanism->domain().layout->tensors();
+  for (std::size_t first = 0; first < keys.size(); first += together) {
+    const auto some = keys.subspan(first, std::min(together, keys.size() - first));
+    for (std::size_t t = 0; t < places.size(); ++t) {
+      places[t].payload = tensors[t].payload + first * specs[t].size;
+    }
+    SOTTO_TRY(const cuda::PerturbJob job, state.job(places, some));
+    const std::size_t weights = each * some.size();
+    SOTTO_CHECK(state.wide ? state.wide_symbols.reserve(weights)
+                           : state.narrow_symbols.reserve(weights));
+    SOTTO_CHECK(check(static_cast<cudaError_t>(state.start(
+                          job, {.narrow = state.wide ? nullptr : state.narrow_symbols.data(),
+                                .wide = state.wide_symbols.data()})),
+                      "perturbing on the device"));
+    SOTTO_TRY(const auto open, state.opened(job));
+    const auto pack_rows = [&](auto rows) {
+      for (const cuda::OpenWeight& weight : open) {
+        rows[weight.client * each + weight.index] =
+            static_cast<typename decltype(rows)::value_type>(state.finish(weight, some));
+      }
+      for (std::size_t c = 0; c < some.size(); ++c) {
+        PackedSymbols packed(each, state.mechanism->symbol_bits());
+        packed.write(0, std::span(std::as_const(rows)).subspan(c * each, each));
+        all.push_back(Report(std::string(state.mechanism->id()), std::move(packed)));
+      }
+    };
+    if (state.wide) {
+      SOTTO_TRY(auto rows, state.wide_symbols.copy(weights));
+      pack_rows(std::move(rows));
+    } else {
+      SOTTO_TRY(auto rows, state.narrow_symbols.copy(weights));
+      pack_rows(std::move(rows));
+    }
+  }
+  return all;
 }
 
 Result<std::vector<Symbol>> DeviceMechanism::draw(std::span<const float> values,

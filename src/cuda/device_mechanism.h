@@ -34,6 +34,11 @@ class DeviceMechanism {
   /// All that was added since the last call.
   Result<SummedEnvelope> take_sum(RoundId round);
 
+  /// Bounds and perturbs as add() does, and gives each client's report, for a ledger that binds a
+  /// charge to it.
+  Result<std::vector<Report>> reports(std::span<const Place> tensors,
+                                      std::span<const StreamKey> keys);
+
   /// The symbols of one report of `values`, which lie in the memory of the host.
   Result<std::vector<Symbol>> draw(std::span<const float> values, const StreamKey& key);
 

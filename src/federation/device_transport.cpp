@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/parallel.h"
 #include "shuffle/envelope_size.h"
 
 namespace sotto {
@@ -24,7 +25,7 @@ std::uint64_t report_bytes(const Mechanism& mechanism, std::size_t split) {
 
 bool DeviceTransport::takes(const RoundPlan& plan) const {
   if (plan.payload == Payload::kGradient || plan.fills_ball || plan.latency > 0.0) return false;
-  if (below_.hashes_reports || below_.observer || below_.system_bits) return false;
+  if (below_.observer || below_.system_bits) return false;
   return std::ranges::all_of(plan.groups, [this](const ClientGroup& group) {
     return std::ranges::all_of(
         group.parts, [this](const Part& part) { return rounds_->takes(*part.mechanism); });
@@ -35,11 +36,13 @@ Result<Delivery> DeviceTransport::collect(const RoundPlan& plan, std::span<const
                                           std::span<const EnvelopeSink> sinks) {
   if (!takes(plan)) return below_.collect(plan, model, sinks);
   Delivery delivery;
+  const bool in_envelopes = below_.hashes_reports;
   ClientStates states;
   std::uint64_t done = 0;
   for (const ClientGroup& group : plan.groups) {
     delivery.groups.push_back({group.clients.size(), ""});
     for (const Part& part : group.parts) {
+      if (in_envelopes) break;  // the sinks count their bytes
       delivery.bytes_up += group.clients.size() * report_bytes(*part.mechanism, plan.split);
     }
     // Side by side go clients of equally many samples whose optimizers have made equally many
@@ -53,7 +56,8 @@ Result<Delivery> DeviceTransport::collect(const RoundPlan& plan, std::span<const
       const std::size_t most = std::max<std::size_t>(1, rounds_->most_clients());
       for (std::size_t first = 0; first < clients.size(); first += most) {
         const std::size_t count = std::min(most, clients.size() - first);
-        SOTTO_CHECK(run(plan, group, std::span(clients).subspan(first, count), model, states));
+        SOTTO_CHECK(
+            run(plan, group, std::span(clients).subspan(first, count), model, sinks, states));
         done += count;
         if (below_.on_client) below_.on_client(done, plan.clients());
       }
@@ -67,7 +71,8 @@ Result<Delivery> DeviceTransport::collect(const RoundPlan& plan, std::span<const
 
 Result<void> DeviceTransport::run(const RoundPlan& plan, const ClientGroup& group,
                                   std::span<const std::uint32_t> clients,
-                                  std::span<const float> model, ClientStates& states) {
+                                  std::span<const float> model, std::span<const EnvelopeSink> sinks,
+                                  ClientStates& states) {
   const LocalClients& all = below_.clients();
   std::vector<DeviceRounds::Client> asked;
   std::vector<std::vector<std::uint32_t>> samples;
@@ -80,12 +85,25 @@ Result<void> DeviceTransport::run(const RoundPlan& plan, const ClientGroup& grou
     if (const auto it = below_.states().find(clients[i]); it != below_.states().end()) {
       state = it->second;
     }
-    asked.push_back({samples[i], below_.bits_for("train", plan.round, clients[i]),
-                     below_.bits_for("perturb", plan.round, clients[i]), std::move(state)});
+    asked.push_back({samples[i],
+                     below_.bits_for("train", plan.round, clients[i]),
+                     below_.bits_for("perturb", plan.round, clients[i]),
+                     std::move(state),
+                     {}});
   }
   std::vector<DeviceRounds::Part> parts;
   for (const Part& part : group.parts) parts.push_back({part.mechanism, part.tensors});
-  SOTTO_CHECK(rounds_->run(asked, model, plan.payload == Payload::kDelta, parts));
+  SOTTO_CHECK(rounds_->run(asked, {.model = model,
+                                   .differences = plan.payload == Payload::kDelta,
+                                   .reports = below_.hashes_reports,
+                                   .parts = parts}));
+  if (below_.hashes_reports) {
+    SOTTO_CHECK(
+        parallel_for(lanes(), clients.size(), [&](unsigned lane, std::size_t i) -> Result<void> {
+          return below_.send_reports(lane, plan, clients[i], std::move(asked[i].reports),
+                                     sinks[lane]);
+        }));
+  }
   for (std::size_t i = 0; i < clients.size(); ++i) {
     if (!asked[i].state.empty()) states[clients[i]] = std::move(asked[i].state);
   }

@@ -1,7 +1,7 @@
 // A transport whose clients live on an accelerator: trained side by side, their reports drawn and
 // added there (train/device_rounds.h), so that a round costs the memory of the host one sum. Rounds
-// that need more of a client than its report's symbols, a hash for a ledger or a payload on a ball,
-// are the transport's below it, client by client.
+// that need more of a client than its report's symbols, a random delay or a payload on a ball, are
+// the transport's below it, client by client.
 #pragma once
 
 #include "federation/local_transport.h"
@@ -23,7 +23,7 @@ class DeviceTransport final : public Transport {
   bool takes(const RoundPlan& plan) const;
   Result<void> run(const RoundPlan& plan, const ClientGroup& group,
                    std::span<const std::uint32_t> clients, std::span<const float> model,
-                   ClientStates& states);
+                   std::span<const EnvelopeSink> sinks, ClientStates& states);
 
   LocalTransport& below_;
   std::shared_ptr<DeviceRounds> rounds_;

@@ -183,6 +183,22 @@ std::vector<float> LocalTransport::steps_of(std::uint32_t client) const {
   return {it->second[buffer_values_]};
 }
 
+Result<void> LocalTransport::send_reports(unsigned lane, const RoundPlan& plan,
+                                          std::uint32_t client, std::vector<Report> reports,
+                                          const EnvelopeSink& sink) {
+  const Stopwatch whole;
+  Sha256 hash;
+  for (Report& report : reports) {
+    for (const Envelope& envelope : pack(std::move(report), plan.round, plan.split)) {
+      if (hashes_reports) hash.add(envelope.serialize());
+      SOTTO_CHECK(sink(envelope));
+    }
+  }
+  if (hashes_reports) lanes_[lane].hashes.push_back({client, hash.hex()});
+  lanes_[lane].times.engine += whole.seconds();
+  return {};
+}
+
 Result<void> LocalTransport::restore(ClientStates states) {
   for (const auto& [client, state] : states) {
     if (client < clients_.partition->clients() && state.size() >= buffer_values_) continue;

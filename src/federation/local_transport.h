@@ -57,6 +57,10 @@ class LocalTransport final : public Transport {
   /// What clients of this round that worked elsewhere left behind: as if they had worked here.
   void absorb(std::vector<ReportHash> hashes, const Times& times, ClientStates states);
 
+  /// Packs a client's reports, which were made elsewhere, and hashes them where that is wanted.
+  Result<void> send_reports(unsigned lane, const RoundPlan& plan, std::uint32_t client,
+                            std::vector<Report> reports, const EnvelopeSink& sink);
+
   /// What clients keep; part of a run's state between rounds.
   const ClientStates& states() const noexcept { return states_; }
   /// Refuses what clients of this network cannot have kept.

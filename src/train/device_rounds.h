@@ -32,6 +32,8 @@ class DeviceRounds {
     /// What it kept of its last round and, after run(), what it keeps of this one: as
     /// LocalTransport has it.
     std::vector<float> state;
+    /// One for each part, where run() is to give them; else they are only added up.
+    std::vector<Report> reports;
   };
   struct Part {
     std::shared_ptr<const Mechanism> mechanism;
@@ -41,10 +43,14 @@ class DeviceRounds {
   /// How many clients are trained at once.
   virtual std::size_t most_clients() const noexcept = 0;
   virtual bool takes(const Mechanism& mechanism) const = 0;
-  /// Clients of equally many samples, whose optimizers have made equally many steps. `differences`:
-  /// what they send is the weights minus the model's.
-  virtual Result<void> run(std::span<Client> clients, std::span<const float> model,
-                           bool differences, std::span<const Part> parts) = 0;
+  struct Task {
+    std::span<const float> model;
+    bool differences = false;  // what clients send is their weights minus the model's
+    bool reports = false;      // whether they are given, or only their sums
+    std::span<const Part> parts;
+  };
+  /// Clients of equally many samples, whose optimizers have made equally many steps.
+  virtual Result<void> run(std::span<Client> clients, const Task& task) = 0;
   /// The reports that were added since the last call, one sum for each mechanism.
   virtual Result<std::vector<SummedEnvelope>> take_sums(RoundId round) = 0;
 

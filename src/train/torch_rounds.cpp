@@ -41,21 +41,24 @@ class TorchRounds final : public DeviceRounds {
     return DeviceMechanism::takes(mechanism);
   }
 
-  Result<void> run(std::span<Client> clients, std::span<const float> model, bool differences,
-                   std::span<const Part> parts) override {
+  Result<void> run(std::span<Client> clients, const Task& task) override {
     return guarded("training on the device", [&]() -> Result<void> {
       const Stopwatch whole;
       if (!cohort_ || cohort_->clients() != clients.size()) {
         cohort_.reset();
-        cohort_.emplace(network_, clients.size(), device_);
+        cohort_.emplace(network_, clients.size(), device_,
+                        std::getenv("SOTTO_COHORT_PATCHES") != nullptr
+                            ? TorchCohort::Convolution::kPatches
+                            : TorchCohort::Convolution::kGroups);
       }
-      const torch::Tensor start = torch::from_blob(const_cast<float*>(model.data()),
-                                                   {static_cast<std::int64_t>(model.size())})
+      const torch::Tensor start = torch::from_blob(const_cast<float*>(task.model.data()),
+                                                   {static_cast<std::int64_t>(task.model.size())})
                                       .to(device_);
       cohort_->load(start);
       SOTTO_TRY(const double seconds, train(clients));
-      for (const Part& part : parts) {
-        SOTTO_CHECK(report(part, clients, differences ? start.data_ptr<float>() : nullptr));
+      for (const Part& part : task.parts) {
+        SOTTO_CHECK(report(part, clients, task.differences ? start.data_ptr<float>() : nullptr,
+                           task.reports));
       }
       times_.train += seconds;
       times_.engine += whole.seconds() - seconds;
@@ -115,7 +118,8 @@ class TorchRounds final : public DeviceRounds {
     return seconds;
   }
 
-  Result<void> report(const Part& part, std::span<Client> clients, const float* model) {
+  Result<void> report(const Part& part, std::span<Client> clients, const float* model,
+                      bool gives_reports) {
     auto& device = mechanisms_[std::string(part.mechanism->id())];
     if (!device) {
       SOTTO_TRY(device, DeviceMechanism::make(part.mechanism));
@@ -127,7 +131,12 @@ class TorchRounds final : public DeviceRounds {
     }
     std::vector<StreamKey> keys;
     for (Client& client : clients) keys.emplace_back(client.perturb);
-    return device->add(places, keys);
+    if (!gives_reports) return device->add(places, keys);
+    SOTTO_TRY(std::vector<Report> reports, device->reports(places, keys));
+    for (std::size_t c = 0; c < clients.size(); ++c) {
+      clients[c].reports.push_back(std::move(reports[c]));
+    }
+    return {};
   }
 
   static Result<void> wait() {

@@ -110,6 +110,7 @@ TEST_P(Device, AddsTheReportsOfManyClients) {
     value = static_cast<float>(GetParam().range.radius * model_bits.unit());
   std::vector<float> rows;
   std::vector<StreamKey> keys;
+  std::vector<std::vector<Symbol>> single;
   Aggregator expected(mechanism, 4);
   for (std::size_t c = 0; c < kClients; ++c) {
     std::vector<float> row = GetParam().inputs(kSize);
@@ -121,6 +122,7 @@ TEST_P(Device, AddsTheReportsOfManyClients) {
     keys.emplace_back(there);
     Report report = mechanism->perturb(
         bound(Update(mechanism->domain().layout, std::move(row)), mechanism->domain()), here);
+    single.push_back(report.symbols().unpacked());
     for (const Envelope& envelope : pack(std::move(report), 4)) {
       ASSERT_TRUE(expected.accept(envelope));
     }
@@ -142,6 +144,13 @@ TEST_P(Device, AddsTheReportsOfManyClients) {
   ASSERT_TRUE(other);
   EXPECT_EQ(sum->reports(), kClients);
   EXPECT_TRUE(std::ranges::equal(sum->sums(), other->sums()));
+  const auto reports = (*device)->reports({&first, 1}, keys);
+  ASSERT_TRUE(reports);
+  ASSERT_EQ(reports->size(), kClients);
+  for (std::size_t c = 0; c < kClients; ++c) {
+    EXPECT_EQ((*reports)[c].mechanism_id(), mechanism->id());
+    EXPECT_EQ((*reports)[c].symbols().unpacked(), single[c]) << "client " << c;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Device, testing::ValuesIn(value_samples()), name_of_case);

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "fake_ledger.h"
 #include "sotto/aggregate.h"
-#include "temporary_folder.h"
 #include "toy_run.h"
 
 namespace sotto {
@@ -27,8 +27,8 @@ class FakeRounds final : public DeviceRounds {
     return mechanism.domain().shape == Shape::kBox;
   }
 
-  Result<void> run(std::span<Client> clients, std::span<const float> model, bool differences,
-                   std::span<const Part> parts) override {
+  Result<void> run(std::span<Client> clients, const Task& task) override {
+    const std::span<const float> model = task.model;
     seen_.companies.push_back(clients.size());
     std::set<std::size_t> sizes;
     for (Client& client : clients) {
@@ -39,10 +39,10 @@ class FakeRounds final : public DeviceRounds {
                                 clients_.options, std::move(client.train)));
       std::vector<float> weights(layout_.size());
       SOTTO_CHECK(trainer.store(weights));
-      if (differences) {
+      if (task.differences) {
         for (std::size_t i = 0; i < weights.size(); ++i) weights[i] -= model[i];
       }
-      for (const Part& part : parts) {
+      for (const Part& part : task.parts) {
         std::vector<float> values;
         for (const std::size_t t : part.tensors) {
           const TensorSpec& tensor = layout_.tensors()[t];
@@ -50,10 +50,14 @@ class FakeRounds final : public DeviceRounds {
                         weights.begin() + static_cast<std::ptrdiff_t>(tensor.offset + tensor.size));
         }
         const Domain& domain = part.mechanism->domain();
-        reports_[std::string(part.mechanism->id())].emplace_back(
-            part.mechanism,
-            part.mechanism->perturb(bound(Update(domain.layout, std::move(values)), domain),
-                                    client.perturb));
+        Report report = part.mechanism->perturb(
+            bound(Update(domain.layout, std::move(values)), domain), client.perturb);
+        if (task.reports) {
+          client.reports.push_back(std::move(report));
+        } else {
+          reports_[std::string(part.mechanism->id())].emplace_back(part.mechanism,
+                                                                   std::move(report));
+        }
       }
     }
     EXPECT_EQ(sizes.size(), 1U) << "clients of different sizes side by side";
@@ -109,8 +113,8 @@ class DeviceFactory final : public TrainerFactory {
   Seen& seen_;
 };
 
-RunResult run_on_device(const Recipe& recipe, Seen& seen) {
-  auto result = run_recipe(recipe, {}, [&seen](const TrainerRequest& request) {
+RunResult run_on_device(const Recipe& recipe, Seen& seen, const RunOptions& options = {}) {
+  auto result = run_recipe(recipe, options, [&seen](const TrainerRequest& request) {
     return Result<std::shared_ptr<const TrainerFactory>>(
         std::make_shared<const DeviceFactory>(request.network.layout(), seen));
   });
@@ -147,6 +151,33 @@ TEST(DeviceTransport, GivesTheModelOfClientsOneAfterTheOther) {
       clients += company;
     }
     EXPECT_EQ(clients, 20 * here.rounds.size());
+  }
+}
+
+// A ledger binds every charge to the report it was for, so clients hand their reports out.
+TEST(DeviceTransport, GivesReportsWhereALedgerBindsThem) {
+  const Recipe recipe =
+      toy_recipe({"privacy.mechanism=two-point", "privacy.epsilon=2", "privacy.radius=12",
+                  "shuffle.mode=shuffler", "shuffle.split=7", "shuffle.min_batch=2"});
+  const auto with = [](const std::shared_ptr<FakeLedger>& ledger) {
+    RunOptions options;
+    options.open_ledger = [ledger]() -> Result<std::shared_ptr<Ledger>> { return ledger; };
+    return options;
+  };
+  const auto charged = std::make_shared<FakeLedger>();
+  const auto expected = std::make_shared<FakeLedger>();
+  Seen seen;
+  const RunResult there = run_on_device(recipe, seen, with(charged));
+  const RunResult here = run(recipe, with(expected));
+  EXPECT_EQ(there.model, here.model);
+  EXPECT_EQ(seen.rounds, here.rounds.size());
+  ASSERT_EQ(charged->entries.size(), expected->entries.size());
+  for (std::size_t i = 0; i < expected->entries.size(); ++i) {
+    EXPECT_EQ(charged->entries[i].charge.report_hash, expected->entries[i].charge.report_hash);
+    EXPECT_FALSE(charged->entries[i].charge.report_hash.empty());
+  }
+  for (std::size_t i = 0; i < here.rounds.size(); ++i) {
+    EXPECT_EQ(there.rounds[i].bytes_up, here.rounds[i].bytes_up);
   }
 }
 
