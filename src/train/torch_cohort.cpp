@@ -70,12 +70,8 @@ bool TorchCohort::takes(const Network& network) {
   });
 }
 
-TorchCohort::TorchCohort(const Network& network, std::size_t clients, const torch::Device& device,
-                         Convolution convolution)
-    : layers_(network.layers),
-      clients_(static_cast<std::int64_t>(clients)),
-      device_(device),
-      convolution_(convolution) {
+TorchCohort::TorchCohort(const Network& network, std::size_t clients, const torch::Device& device)
+    : layers_(network.layers), clients_(static_cast<std::int64_t>(clients)), device_(device) {
   const Layout layout = network.layout();
   parameter_count_ = static_cast<std::int64_t>(layout.parameter_count());
   const auto buffer_count = static_cast<std::int64_t>(layout.size()) - parameter_count_;
@@ -196,28 +192,6 @@ void TorchCohort::step(const DeviceSamples& samples, const torch::Tensor& picked
   (chosen.sum() * (-1.0 / static_cast<double>(size))).backward();
 }
 
-torch::Tensor TorchCohort::convolved(const torch::Tensor& x, const Layer& layer,
-                                     const torch::Tensor& weight, const torch::Tensor& bias) const {
-  if (convolution_ == Convolution::kGroups) {
-    return torch::conv2d(x, weight.flatten(0, 1), bias.flatten(0, 1), 1, layer.padding, 1,
-                         clients_);
-  }
-  const std::int64_t batch = x.size(0);
-  const std::int64_t height = x.size(2) + 2 * layer.padding - layer.kernel + 1;
-  const std::int64_t width = x.size(3) + 2 * layer.padding - layer.kernel + 1;
-  const std::int64_t patch = layer.in * layer.kernel * layer.kernel;
-  const torch::Tensor patches =
-      torch::im2col(x.reshape({batch * clients_, layer.in, x.size(2), x.size(3)}),
-                    {layer.kernel, layer.kernel}, {1, 1}, {layer.padding, layer.padding}, {1, 1})
-          .view({batch, clients_, patch, height * width})
-          .permute({1, 2, 0, 3})
-          .reshape({clients_, patch, batch * height * width});
-  return torch::baddbmm(bias.unsqueeze(2), weight.reshape({clients_, layer.out, patch}), patches)
-      .view({clients_, layer.out, batch, height, width})
-      .permute({2, 0, 1, 3, 4})
-      .reshape({batch, clients_ * layer.out, height, width});
-}
-
 torch::Tensor TorchCohort::forward(const torch::Tensor& batch) {
   torch::Tensor x = batch;  // batch x (clients channels) x height x width, or clients x batch x n
   std::size_t next = 0;
@@ -228,7 +202,7 @@ torch::Tensor TorchCohort::forward(const torch::Tensor& batch) {
     switch (layer.kind) {
       case LayerKind::kConv: {
         const torch::Tensor& weight = tensor();
-        x = convolved(x, layer, weight, tensor());
+        x = torch::conv2d(x, joined(weight), joined(tensor()), 1, layer.padding, 1, clients_);
         break;
       }
       case LayerKind::kLinear: {

@@ -31,12 +31,7 @@ class TorchCohort {
   /// client's bits, has none.
   static bool takes(const Network& network);
 
-  /// How a convolution of many clients is one operation: with a group for each client, or as a
-  /// batched product with the patches of its input, which costs memory.
-  enum class Convolution { kGroups, kPatches };
-
-  TorchCohort(const Network& network, std::size_t clients, const torch::Device& device,
-              Convolution convolution = Convolution::kGroups);
+  TorchCohort(const Network& network, std::size_t clients, const torch::Device& device);
 
   std::size_t clients() const noexcept { return static_cast<std::size_t>(clients_); }
 
@@ -63,14 +58,11 @@ class TorchCohort {
     std::int64_t size;
   };
   torch::Tensor forward(const torch::Tensor& batch);
-  torch::Tensor convolved(const torch::Tensor& x, const Layer& layer, const torch::Tensor& weight,
-                          const torch::Tensor& bias) const;
   void step(const DeviceSamples& samples, const torch::Tensor& picked, std::int64_t size);
 
   std::vector<Layer> layers_;
   std::int64_t clients_;
   torch::Device device_;
-  Convolution convolution_;
   std::vector<Place> places_;
   std::vector<std::size_t> offsets_;  // in the layout
   std::int64_t parameter_count_ = 0;  // of one client

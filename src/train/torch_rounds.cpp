@@ -46,10 +46,7 @@ class TorchRounds final : public DeviceRounds {
       const Stopwatch whole;
       if (!cohort_ || cohort_->clients() != clients.size()) {
         cohort_.reset();
-        cohort_.emplace(network_, clients.size(), device_,
-                        std::getenv("SOTTO_COHORT_PATCHES") != nullptr
-                            ? TorchCohort::Convolution::kPatches
-                            : TorchCohort::Convolution::kGroups);
+        cohort_.emplace(network_, clients.size(), device_);
       }
       const torch::Tensor start = torch::from_blob(const_cast<float*>(task.model.data()),
                                                    {static_cast<std::int64_t>(task.model.size())})

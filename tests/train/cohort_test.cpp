@@ -16,7 +16,6 @@ struct Setting {
   Optimizer optimizer;
   double momentum;
   double weight_decay;
-  TorchCohort::Convolution convolution = TorchCohort::Convolution::kGroups;
 };
 
 class Cohort : public testing::TestWithParam<Setting> {};
@@ -42,7 +41,7 @@ TEST_P(Cohort, EndsWhereEachClientWouldHaveEndedAlone) {
   options.epochs = 2;
 
   ASSERT_TRUE(TorchCohort::takes(request.network));
-  TorchCohort cohort(request.network, kClients, torch::kCPU, setting.convolution);
+  TorchCohort cohort(request.network, kClients, torch::kCPU);
   const DeviceSamples samples = load_samples(data, {}, torch::kCPU);
   const torch::Tensor start = torch::tensor(model);
   std::vector<std::vector<float>> buffers(kClients);
@@ -110,9 +109,7 @@ INSTANTIATE_TEST_SUITE_P(All, Cohort,
                                          Setting{"mlp(16)", Optimizer::kSgd, 0.5, 0.01},
                                          Setting{"srr-mnist", Optimizer::kSgd, 0.5, 0.0},
                                          Setting{"srr-mnist", Optimizer::kRmsprop, 0.0, 0.0},
-                                         Setting{"ldp-fed", Optimizer::kSgd, 0.9, 0.0},
-                                         Setting{"ldp-fed", Optimizer::kSgd, 0.9, 0.0,
-                                                 TorchCohort::Convolution::kPatches}),
+                                         Setting{"ldp-fed", Optimizer::kSgd, 0.9, 0.0}),
                          [](const auto& info) { return "n" + std::to_string(info.index); });
 
 TEST(Cohort, HasNoFormForDropout) {
