@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(All, Cohort,
                                          Setting{"mlp(16)", Optimizer::kSgd, 0.5, 0.01},
                                          Setting{"srr-mnist", Optimizer::kSgd, 0.5, 0.0},
                                          Setting{"srr-mnist", Optimizer::kRmsprop, 0.0, 0.0},
-                                         Setting{"ldp-fed", Optimizer::kSgd, 0.9, 0.0}),
+                                         Setting{"ldp-fed", Optimizer::kSgd, 0.5, 0.0}),
                          [](const auto& info) { return "n" + std::to_string(info.index); });
 
 TEST(Cohort, HasNoFormForDropout) {
