@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(All, Cohort,
                                          Setting{"srr-mnist", Optimizer::kSgd, 0.5, 0.0},
                                          Setting{"srr-mnist", Optimizer::kRmsprop, 0.0, 0.0},
                                          Setting{"ldp-fed", Optimizer::kSgd, 0.5, 0.0}),
-                         [](const auto& info) { return "n" + std::to_string(info.index); });
+                         [](const auto& given) { return "n" + std::to_string(given.index); });
 
 TEST(Cohort, HasNoFormForDropout) {
   Network network = *find_network("linear", {1, 8, 8}, 2);
