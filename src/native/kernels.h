@@ -86,6 +86,10 @@ void add_norm_gradients(const float* g, const float* x, const float* mean, const
 void combine(const float* a, const float* x, const float* b, const float* y, const float* d,
              std::size_t pixels, std::size_t channels, bool relu, float* out);
 
+/// In doubles, which hold each square exactly; `count` is a multiple of kGroup. Of the sum's last
+/// bits, count / 16 + 16 units may be wrong.
+double sum_of_squares(const float* x, std::size_t count);
+
 void transpose(const float* from, std::size_t from_row, std::size_t rows, std::size_t columns,
                float* to, std::size_t to_row);
 

@@ -58,6 +58,23 @@ class Net {
   /// After back_signals: the gradient of sample `at` alone, weights().size() elements.
   void sample_gradient(std::size_t at, float* out) const;
 
+  // Gradients of single samples without writing those of linear layers out: the gradient of such a
+  // layer is the product of its input and the signal at its output. All after back_signals.
+
+  /// Where the linear layers' parameters begin, which then are all that follow; the number of all
+  /// parameters where something else stands between linear layers.
+  std::size_t products_from() const;
+  /// What sample_gradient writes before products_from().
+  void written_gradient(std::size_t at, float* out) const;
+  /// The squared norm of sample `at`'s gradient from products_from() on.
+  double product_square(std::size_t at) const;
+  /// Multiplies the signals that the linear layers' gradients are made of.
+  void scale_signals(std::size_t at, float factor);
+  /// Leaves nothing of sample `at` in these gradients, not even what is not finite.
+  void drop_sample(std::size_t at);
+  /// The sum of the first `batch` samples' gradients into gradients(), from products_from() on.
+  void add_products(std::size_t batch);
+
  private:
   void run(std::size_t i, std::size_t batch, Pass pass, BitSource* bits);
   void convolve(std::size_t i, std::size_t batch);

@@ -47,10 +47,6 @@ void Net::back_signals(std::size_t batch) {
   for (std::size_t i = chain_.operations.size(); i-- > 0;) run_back(i, batch, nullptr, false);
 }
 
-void Net::sample_gradient(std::size_t at, float* out) const {
-  for (std::size_t i = 0; i < chain_.operations.size(); ++i) weigh(i, at, 1, out, false);
-}
-
 void Net::run_back(std::size_t i, std::size_t batch, float* gradients, bool add) {
   const Operation& operation = chain_.operations[i];
   // A pool behind it has already stopped what its ReLU stops.

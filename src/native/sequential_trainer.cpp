@@ -185,13 +185,17 @@ class SequentialTrainer final : public Trainer {
                                BitSource& bits, BitSource* augment) {
     SOTTO_CHECK(check_private(layout_));
     const Lots lots = lots_of(options, indices.size());
-    net_.reserve(kTogether, true);
-    if (alone_.size() == 0) alone_ = Floats(padded(net_.weights().size()));
-    const std::span<const float> alone(alone_.data(), alone_.size());
-    const std::span<float> noisy(net_.gradients().data(), net_.gradients().size());
-    PrivateStep step(alone_.size(), options, net_.places());
+    const std::size_t size = net_.weights().size();
+    const Products products =
+        net_.products_from() < size ? products_of(lots, size, options.clip, kTogether) : Products{};
+    const std::size_t together = products.group > 0 ? products.group : kTogether;
+    net_.reserve(together, true);
+    private_step_.begin(size, options, net_.places(), products);
+    const std::span<float> noisy(net_.gradients().data(), size);
     for (std::uint64_t i = 0; i < lots.steps; ++i) {
       std::size_t waiting = 0;
+      std::size_t done = 0;
+      bool has_product = false;
       const auto clip_all = [&] {
         if (augment == nullptr) {
           read(data, std::span(chosen_).first(waiting), preprocess, nullptr);
@@ -199,10 +203,14 @@ class SequentialTrainer final : public Trainer {
         net_.forward(waiting, Pass::kTrain, nullptr);
         begin_back(waiting, 1.0);
         net_.back_signals(waiting);
-        for (std::size_t n = 0; n < waiting; ++n) {
-          net_.sample_gradient(n, alone_.data());
-          step.add(alone);
+        if (done + waiting <= products.most) {
+          if (has_product) private_step_.add_product(noisy, net_.products_from());
+          add_clipped_product(waiting);
+          has_product = true;
+        } else {
+          add_written(waiting);
         }
+        done += waiting;
         waiting = 0;
       };
       for (const std::uint32_t index : indices) {
@@ -211,13 +219,47 @@ class SequentialTrainer final : public Trainer {
         // What is drawn for a sample is drawn before the next one is chosen.
         if (augment != nullptr) read(data, std::span(&index, 1), preprocess, augment, waiting);
         net_.draw_dropout(waiting, bits);
-        if (++waiting == kTogether) clip_all();
+        if (++waiting == together) clip_all();
       }
       if (waiting > 0) clip_all();
-      step.finish(bits, static_cast<double>(lots.size), noisy);
+      private_step_.finish(bits, static_cast<double>(lots.size), noisy,
+                           has_product ? net_.products_from() : size);
       steps_.step(net_.weights().data(), net_.gradients().data());
     }
     return {};
+  }
+
+  /// Every sample's gradient as a whole.
+  void add_written(std::size_t count) {
+    if (alone_.size() == 0) alone_ = Floats(padded(net_.weights().size()));
+    for (std::size_t n = 0; n < count; ++n) {
+      net_.sample_gradient(n, alone_.data());
+      private_step_.add({alone_.data(), alone_.size()});
+    }
+  }
+
+  /// Gradients of linear layers as one product, after each sample's signals are scaled; those of
+  /// the other layers, which are small, as a whole.
+  void add_clipped_product(std::size_t count) {
+    const std::size_t written = net_.products_from();
+    if (written_.size() < padded(written)) written_ = Floats(padded(written));
+    const std::span<const float> first(written_.data(), written);
+    for (std::size_t n = 0; n < count; ++n) {
+      net_.written_gradient(n, written_.data());
+      const double square = dot(written_.data(), written_.data(), padded(written)).value();
+      const double factor = private_step_.factor(square + net_.product_square(n));
+      if (factor != 1.0) {
+        net_.scale_signals(n, static_cast<float>(factor));
+        // What goes into the product is known now, to the last bit: this is what is promised of it.
+        if (factor == 0.0 ||
+            !private_step_.fits(factor * factor * square + net_.product_square(n))) {
+          net_.drop_sample(n);
+          continue;
+        }
+      }
+      private_step_.add_written(first, factor);
+    }
+    net_.add_products(count);
   }
 
   Layout layout_;
@@ -232,7 +274,9 @@ class SequentialTrainer final : public Trainer {
   std::vector<float> pixels_;  // of a batch, as fill_batch writes them
   std::vector<std::int64_t> labels_;
   std::array<std::uint32_t, kTogether> chosen_{};  // samples of a lot that go together
-  Floats alone_;                                   // the gradient of one sample
+  PrivateStep private_step_;
+  Floats alone_;    // the gradient of one sample
+  Floats written_;  // its first part
 };
 
 }  // namespace

@@ -159,6 +159,27 @@ void combine_all(const float* a, const float* x, const float* b, const float* y,
   }
 }
 
+double sum_of_squares_all(const float* x, std::size_t count) {
+  // kGroup lanes on every instruction set, so that the order of the sum is the same.
+  const hn::CappedTag<double, 8> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  constexpr std::size_t kWide = hn::MaxLanes(d);
+  constexpr std::size_t kVectors = native::kGroup / kWide;
+  decltype(hn::Zero(d)) sums[kVectors];
+  for (auto& sum : sums) sum = hn::Zero(d);
+  for (std::size_t i = 0; i < count; i += native::kGroup) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const auto value = hn::PromoteTo(d, hn::LoadU(narrow, x + i + v * kWide));
+      sums[v] = hn::MulAdd(value, value, sums[v]);
+    }
+  }
+  double lanes[native::kGroup];
+  for (std::size_t v = 0; v < kVectors; ++v) hn::StoreU(sums[v], d, lanes + v * kWide);
+  double total = 0.0;
+  for (const double lane : lanes) total += lane;
+  return total;
+}
+
 void sgd_all(float rate, float momentum, float decay, float* weights, const float* gradients,
              float* velocity, std::size_t count) {
   const D d;
@@ -238,6 +259,9 @@ void add_norm_gradients(const float* g, const float* x, const float* mean, const
 void combine(const float* a, const float* x, const float* b, const float* y, const float* d,
              std::size_t pixels, std::size_t channels, bool relu, float* out) {
   SOTTO_NATIVE_CALL(combine_all)(a, x, b, y, d, pixels, channels, relu, out);
+}
+double sum_of_squares(const float* x, std::size_t count) {
+  return SOTTO_NATIVE_CALL(sum_of_squares_all)(x, count);
 }
 void sgd(float rate, float momentum, float decay, float* weights, const float* gradients,
          float* velocity, std::size_t count) {

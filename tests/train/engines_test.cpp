@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <new>
 #include <numeric>
 #include <thread>
@@ -280,14 +281,40 @@ TEST(Engines, TrainPrivatelyAlike) {
       options.batch_size = 40;
       options.learning_rate = 0.5;
       const auto expected = trained_by(*engines.torch, start, data, options);
+      // The native engine keeps a share of the clip, 1.3e-4 here, for what its sums round.
       EXPECT_LT(norm_of(expected, trained_by(*engines.native, start, data, options)),
-                1e-4 * norm_of(expected, start));
+                3e-4 * norm_of(expected, start));
     }
   }
 }
 
-/// Who else is in the batch never shows in a sample's gradient: the step of two samples is exactly
-/// the sum of the integers that each adds by itself.
+/// A sample that is not finite adds nothing, and the others are as they would be without it.
+TEST(Engines, ASampleThatIsNotFiniteAddsNothing) {
+  const SampleShape shape{1, 9, 9};
+  for (const char* const name : {"srr-mnist", "mlp(20)"}) {
+    const Engines engines = engines_of(*find_network(name, shape, kClasses));
+    const std::vector<float> start = engines.native->initial_weights(4);
+    const auto step = [&](float first_value) {
+      Dataset data = samples(shape, 40);
+      std::get<std::vector<float>>(data.values)[0] = first_value;
+      TrainOptions options;
+      options.clip = 0.1;
+      options.batch_size = 40;
+      options.learning_rate = 40.0;
+      return trained_by(*engines.native, start, data, options);
+    };
+    const auto with = step(0.5F);
+    for (const float wrong :
+         {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 3e38F}) {
+      const auto without = step(wrong);
+      EXPECT_LE(norm_of(with, without), 0.2 * (1.0 + 1e-5)) << name << ' ' << wrong;
+      EXPECT_GT(norm_of(with, without), 0.01) << name << ' ' << wrong;
+    }
+  }
+}
+
+/// Who else is in the batch never shows in a sample's gradient: the step of two samples is, but for
+/// the last bits of the sum, what each adds by itself.
 TEST(Engines, AStepOfOneSampleLessDiffersByThatSampleAlone) {
   const SampleShape shape{1, 9, 9};
   const Dataset data = samples(shape, 40);
