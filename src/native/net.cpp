@@ -2,16 +2,8 @@
 #include "native/net.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace sotto::native {
-namespace {
-
-constexpr float kNormMomentum = 0.1F;
-constexpr double kNormEpsilon = 1e-5;
-
-}  // namespace
-
 Net::Net(const Network& network)
     : chain_(make_chain(network)),
       layout_(network.layout()),
@@ -43,13 +35,13 @@ void Net::store(std::span<float> weights) const {
   }
 }
 
-void Net::store_gradients(std::span<float> out, float factor) const {
+void Net::store_gradients(const float* from, std::span<float> out, float factor) const {
   float* to = out.data();
   const std::uint32_t* parameter = chain_.parameter_places.data();
   for (const TensorSpec& tensor : layout_.tensors()) {
     const bool is_parameter = tensor.role == TensorRole::kParameter;
     for (std::size_t i = 0; i < tensor.size; ++i) {
-      *to++ = is_parameter ? gradients_[*parameter++] * factor : 0.0F;
+      *to++ = is_parameter ? from[*parameter++] * factor : 0.0F;
     }
   }
 }
@@ -58,8 +50,12 @@ void Net::reserve(std::size_t batch, bool with_gradients) {
   if (batch > room_) {
     for (Flow& flow : chain_.flows) flow.values = Floats(batch * flow.shape.image());
     for (std::size_t i = 0; i < chain_.operations.size(); ++i) {
-      if (chain_.operations[i].layer.kind == LayerKind::kDropout) {
-        chain_.operations[i].kept = Floats(batch * chain_.flows[i].shape.framed(0).image());
+      Operation& operation = chain_.operations[i];
+      const Shape& shape = chain_.flows[i].shape;
+      if (operation.layer.kind == LayerKind::kDropout) {
+        operation.kept = Floats(batch * shape.framed(0).image());
+      } else if (operation.layer.kind == LayerKind::kGroupNorm) {
+        operation.moments = Floats(batch * 2 * shape.stride);
       }
     }
     room_ = batch;
@@ -124,6 +120,8 @@ void Net::run(std::size_t i, std::size_t batch, Pass pass, BitSource* bits) {
       return multiply_features(i, batch);
     case LayerKind::kBatchNorm:
       return normalise(i, batch, pass);
+    case LayerKind::kGroupNorm:
+      return normalise_groups(i, batch);
     case LayerKind::kMaxPool:
       return pool_images(i, batch);
     case LayerKind::kFlatten:
@@ -190,62 +188,6 @@ void Net::multiply_features(std::size_t i, std::size_t batch) {
             .rows = batch,
             .columns = out.shape.stride,
             .relu = operation.relu});
-}
-
-void Net::normalise(std::size_t i, std::size_t batch, Pass pass) {
-  Operation& operation = chain_.operations[i];
-  const Flow& in = chain_.flows[i];
-  const Flow& out = chain_.flows[i + 1];
-  const std::size_t channels = in.shape.stride;
-  // Values before a norm have no frame: only convolutions read one.
-  const std::size_t pixels = in.shape.pixels();
-  float* const mean = operation.scratch.data();
-  float* const inverse = mean + channels;
-  float* const factor = inverse + channels;
-  float* const shift = factor + channels;
-  float* const stored = statistics_.data() + operation.statistics;
-  // A single sample has no variance over features: then the running statistics serve.
-  operation.of_batch = (operation.layer.spatial || batch > 1) && pass != Pass::kEvaluate;
-  if (operation.of_batch) {
-    const auto count = static_cast<double>(batch * pixels);
-    std::fill_n(factor, channels, 0.0F);
-    for (std::size_t n = 0; n < batch; ++n) {
-      add_up(in.values.data() + n * in.shape.image(), pixels, channels, factor);
-    }
-    for (std::size_t c = 0; c < channels; ++c) mean[c] = static_cast<float>(factor[c] / count);
-    std::fill_n(factor, channels, 0.0F);
-    for (std::size_t n = 0; n < batch; ++n) {
-      add_squares(in.values.data() + n * in.shape.image(), mean, pixels, channels, factor);
-    }
-    for (std::size_t c = 0; c < channels; ++c) {
-      const double variance = factor[c] / count;
-      inverse[c] = static_cast<float>(1.0 / std::sqrt(variance + kNormEpsilon));
-      if (pass != Pass::kTrain) continue;
-      const auto unbiased = static_cast<float>(variance * count / (count - 1.0));
-      stored[c] = (1.0F - kNormMomentum) * stored[c] + kNormMomentum * mean[c];
-      float& spread = stored[channels + c];
-      spread = (1.0F - kNormMomentum) * spread + kNormMomentum * unbiased;
-    }
-  } else {
-    for (std::size_t c = 0; c < channels; ++c) {
-      mean[c] = stored[c];
-      inverse[c] = static_cast<float>(1.0 / std::sqrt(stored[channels + c] + kNormEpsilon));
-    }
-  }
-  const float* const scale = weights_.data() + operation.weight;
-  const float* const bias = weights_.data() + operation.bias;
-  for (std::size_t c = 0; c < channels; ++c) {
-    factor[c] = scale[c] * inverse[c];
-    shift[c] = bias[c] - mean[c] * factor[c];
-  }
-  for (std::size_t n = 0; n < batch; ++n) {
-    for (std::size_t h = 0; h < in.shape.height; ++h) {
-      combine(
-          factor, in.values.data() + n * in.shape.image() + h * in.shape.line(), nullptr, nullptr,
-          shift, in.shape.width, channels, operation.relu,
-          out.values.data() + n * out.shape.image() + out.shape.origin() + h * out.shape.line());
-    }
-  }
 }
 
 Pooling Net::pooling(std::size_t i) const {

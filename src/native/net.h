@@ -26,7 +26,11 @@ class Net {
   void load(std::span<const float> weights);
   void store(std::span<float> weights) const;
   /// The gradients times `factor` in the places of the parameters, zeros in those of the buffers.
-  void store_gradients(std::span<float> out, float factor) const;
+  void store_gradients(std::span<float> out, float factor) const {
+    store_gradients(gradients_.data(), out, factor);
+  }
+  /// The same for gradients in the engine's own order.
+  void store_gradients(const float* from, std::span<float> out, float factor) const;
 
   /// Parameters and gradients in the engine's own order, filled up with zeros.
   const Floats& weights() const { return weights_; }
@@ -55,7 +59,8 @@ class Net {
   /// batch, added to what is there or instead of it.
   void back(std::size_t batch, bool add);
   void back_signals(std::size_t batch);
-  /// After back_signals: the gradient of sample `at` alone, weights().size() elements.
+  /// After back_signals: the gradient of sample `at` alone, weights().size() elements. It is that
+  /// only if the pass forward did not normalise by the batch's statistics.
   void sample_gradient(std::size_t at, float* out) const;
 
   // Gradients of single samples without writing those of linear layers out: the gradient of such a
@@ -80,6 +85,7 @@ class Net {
   void convolve(std::size_t i, std::size_t batch);
   void multiply_features(std::size_t i, std::size_t batch);
   void normalise(std::size_t i, std::size_t batch, Pass pass);
+  void normalise_groups(std::size_t i, std::size_t batch);
   /// The shape of operation i, a pool, on its way forth and back.
   Pooling pooling(std::size_t i) const;
   void pool_images(std::size_t i, std::size_t batch);
@@ -90,9 +96,18 @@ class Net {
   void convolve_back(std::size_t i, std::size_t batch);
   void multiply_features_back(std::size_t i, std::size_t batch);
   void normalise_back(std::size_t i, std::size_t batch, float* gradients, bool add);
+  void normalise_groups_back(std::size_t i, std::size_t batch, float* gradients, bool add);
+  /// What sample `at` adds to the gradients of a norm's scale and shift.
+  void add_norm_sums(std::size_t i, std::size_t at, const float* mean, const float* inverse,
+                     float* scale_sums, float* shift_sums) const;
+  /// The gradients of a norm's parameters from sample `at` alone.
+  void weigh_norm(std::size_t i, std::size_t at, float* gradients) const;
   void mask_back(std::size_t i, std::size_t batch);
   /// Parameters of a convolution or a linear layer, from samples [first, first + count).
   void weigh(std::size_t i, std::size_t first, std::size_t count, float* gradients, bool add) const;
+
+  /// Parameters of any layer from sample `at` alone.
+  void weigh_sample(std::size_t i, std::size_t at, float* out) const;
 
   Chain chain_;
   Layout layout_;

@@ -56,6 +56,9 @@ void Net::run_back(std::size_t i, std::size_t batch, float* gradients, bool add)
   if (operation.layer.kind == LayerKind::kBatchNorm) {
     return normalise_back(i, batch, gradients, add);
   }
+  if (operation.layer.kind == LayerKind::kGroupNorm) {
+    return normalise_groups_back(i, batch, gradients, add);
+  }
   if (gradients != nullptr) weigh(i, 0, batch, gradients, add);
   if (!operation.needs_input_gradient) return;
   const Flow& in = chain_.flows[i];
@@ -80,6 +83,7 @@ void Net::run_back(std::size_t i, std::size_t batch, float* gradients, bool add)
       return;
     }
     case LayerKind::kBatchNorm:
+    case LayerKind::kGroupNorm:
     case LayerKind::kFlatten:
     case LayerKind::kRelu:
     case LayerKind::kDropout:
@@ -220,53 +224,6 @@ void Net::multiply_features_back(std::size_t i, std::size_t batch) {
             .relu = false});
   transpose(turned_inputs_.data(), columns, in.shape.stride, batch, in.gradients.data(),
             in.shape.stride);
-}
-
-void Net::normalise_back(std::size_t i, std::size_t batch, float* gradients, bool add) {
-  Operation& operation = chain_.operations[i];
-  const Flow& in = chain_.flows[i];
-  const Flow& out = chain_.flows[i + 1];
-  const std::size_t channels = in.shape.stride;
-  const Shape& from = out.gradient_shape;
-  const Shape& to = in.gradient_shape;
-  const float* const mean = operation.scratch.data();
-  const float* const inverse = mean + channels;
-  const float* const factor = inverse + channels;
-  float* const spread = operation.scratch.data() + 3 * channels;
-  float* const shift = spread + channels;
-  float* const scale_sums = shift + channels;
-  float* const shift_sums = scale_sums + channels;
-  std::fill_n(scale_sums, 2 * channels, 0.0F);
-  for (std::size_t n = 0; n < batch; ++n) {
-    for (std::size_t h = 0; h < from.height; ++h) {
-      add_norm_gradients(out.gradients.data() + n * from.image() + from.origin() + h * from.line(),
-                         in.values.data() + n * in.shape.image() + h * in.shape.line(), mean,
-                         inverse, from.width, channels, scale_sums, shift_sums);
-    }
-  }
-  if (gradients != nullptr) {
-    for (std::size_t c = 0; c < channels; ++c) {
-      float& scale = gradients[operation.weight + c];
-      float& bias = gradients[operation.bias + c];
-      scale = (add ? scale : 0.0F) + scale_sums[c];
-      bias = (add ? bias : 0.0F) + shift_sums[c];
-    }
-  }
-  if (!operation.needs_input_gradient) return;
-  // What the batch's mean and deviation pass on to each of its values.
-  const auto count = static_cast<float>(batch * in.shape.pixels());
-  for (std::size_t c = 0; c < channels; ++c) {
-    spread[c] = operation.of_batch ? -factor[c] * inverse[c] * scale_sums[c] / count : 0.0F;
-    shift[c] = operation.of_batch ? -factor[c] * shift_sums[c] / count - spread[c] * mean[c] : 0.0F;
-  }
-  for (std::size_t n = 0; n < batch; ++n) {
-    for (std::size_t h = 0; h < from.height; ++h) {
-      combine(factor, out.gradients.data() + n * from.image() + from.origin() + h * from.line(),
-              spread, in.values.data() + n * in.shape.image() + h * in.shape.line(), shift,
-              from.width, channels, false,
-              in.gradients.data() + n * to.image() + to.origin() + h * to.line());
-    }
-  }
 }
 
 }  // namespace sotto::native

@@ -19,13 +19,22 @@ std::size_t Net::products_from() const {
 }
 
 void Net::sample_gradient(std::size_t at, float* out) const {
-  for (std::size_t i = 0; i < chain_.operations.size(); ++i) weigh(i, at, 1, out, false);
+  for (std::size_t i = 0; i < chain_.operations.size(); ++i) weigh_sample(i, at, out);
+}
+
+void Net::weigh_sample(std::size_t i, std::size_t at, float* out) const {
+  const LayerKind kind = chain_.operations[i].layer.kind;
+  if (kind == LayerKind::kBatchNorm || kind == LayerKind::kGroupNorm) {
+    weigh_norm(i, at, out);
+  } else {
+    weigh(i, at, 1, out, false);
+  }
 }
 
 void Net::written_gradient(std::size_t at, float* out) const {
   for (std::size_t i = 0; i < chain_.operations.size(); ++i) {
     if (chain_.operations[i].layer.kind == LayerKind::kLinear) return;
-    weigh(i, at, 1, out, false);
+    weigh_sample(i, at, out);
   }
 }
 

@@ -93,6 +93,23 @@ class SequentialTrainer final : public Trainer {
     return {};
   }
 
+  Result<void> sample_gradients(const Dataset& data, std::span<const std::uint32_t> indices,
+                                const Preprocess& preprocess,
+                                std::span<const std::span<float>> out) override {
+    // A batch's own statistics are not those of a single sample.
+    if (batch_statistics_) return Trainer::sample_gradients(data, indices, preprocess, out);
+    make_room_for_one();
+    each_batch(data, indices, preprocess, true, [&](std::size_t first, std::size_t size) {
+      begin_back(size, 1.0);
+      net_.back_signals(size);
+      for (std::size_t n = 0; n < size; ++n) {
+        net_.sample_gradient(n, alone_.data());
+        net_.store_gradients(alone_.data(), out[first + n], 1.0F);
+      }
+    });
+    return {};
+  }
+
   Result<EvaluationSums> evaluate(const Dataset& data, std::span<const std::uint32_t> indices,
                                   const Preprocess& preprocess) override {
     EvaluationSums sums;
@@ -229,9 +246,13 @@ class SequentialTrainer final : public Trainer {
     return {};
   }
 
+  void make_room_for_one() {
+    if (alone_.size() == 0) alone_ = Floats(padded(net_.weights().size()));
+  }
+
   /// Every sample's gradient as a whole.
   void add_written(std::size_t count) {
-    if (alone_.size() == 0) alone_ = Floats(padded(net_.weights().size()));
+    make_room_for_one();
     for (std::size_t n = 0; n < count; ++n) {
       net_.sample_gradient(n, alone_.data());
       private_step_.add({alone_.data(), alone_.size()});

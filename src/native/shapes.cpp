@@ -57,7 +57,7 @@ class ChainMaker {
     if (layer.kind == LayerKind::kRelu && !operations.empty()) {
       const LayerKind before = operations.back().layer.kind;
       if (before == LayerKind::kConv || before == LayerKind::kLinear ||
-          before == LayerKind::kBatchNorm) {
+          before == LayerKind::kBatchNorm || before == LayerKind::kGroupNorm) {
         operations.back().relu = true;
         return;
       }
@@ -86,6 +86,13 @@ class ChainMaker {
           }
         }
         chain_.statistics += 2 * shape.stride;
+        break;
+      case LayerKind::kGroupNorm:
+        operation.weight = reserve(shape.stride);
+        operation.bias = reserve(shape.stride);
+        operation.scratch = Floats(kNormScratch * shape.stride);
+        place_channels(operation.weight, size_of(layer.out));
+        place_channels(operation.bias, size_of(layer.out));
         break;
       case LayerKind::kMaxPool:
         shape.height /= size_of(layer.kernel);
@@ -211,6 +218,11 @@ bool can_chain(const Network& network) {
         break;
       case LayerKind::kBatchNorm:
         if (layer.out != channels || layer.spatial == flat) return false;
+        break;
+      case LayerKind::kGroupNorm:
+        if (flat || layer.out != channels || layer.groups < 1 || channels % layer.groups != 0) {
+          return false;
+        }
         break;
       case LayerKind::kRelu:
       case LayerKind::kDropout:

@@ -63,7 +63,7 @@ struct Run {
   Pieces pieces() const { return {offsets.data(), offsets.size(), length}; }
 };
 
-/// Rows of a batch norm's scratch: the mean, one over the deviation, three factors and two sums.
+/// Rows of a norm's scratch: the mean, one over the deviation, three factors and two sums.
 inline constexpr std::size_t kNormScratch = 7;
 
 /// The i-th operation reads flow i and writes flow i + 1.
@@ -76,7 +76,8 @@ struct Operation {
   std::size_t statistics = 0;  // batch norm: where its running mean lies, the variance behind it
   Run forward, back;           // convolution
   Floats turned;               // its filters turned round, for the gradient of its input
-  Floats scratch;              // batch norm: what it remembers; a linear layer: transposed matrices
+  Floats scratch;              // norms: what they remember
+  Floats moments;              // group norm: each sample's means and inverse deviations by channel
   Floats kept;                 // dropout: the factors of the last pass, without frames
   std::vector<std::uint32_t> drawn;  // dropout: where a sample's factors lie, as they are drawn
   bool drops = false;                // dropout: whether the last pass dropped anything

@@ -37,7 +37,8 @@ double square_of(std::span<const float> values) {
 }
 
 TEST(Samples, NormsAndSumsAreThoseOfWrittenGradients) {
-  for (const char* const name : {"linear", "mlp(30)", "mlp(40,25)", "srr-mnist", "ldp-fed-nobn"}) {
+  for (const char* const name :
+       {"linear", "mlp(30)", "mlp(40,25)", "srr-mnist", "ldp-fed-nobn", "ldp-fed-gn"}) {
     SCOPED_TRACE(name);
     Net net = net_of(name);
     const std::size_t size = net.weights().size();

@@ -74,7 +74,12 @@ Network random_network(BitSource& bits, SampleShape input, bool norms) {
     if (bits.below(2) == 0) network.layers.push_back(layer);
   };
   const auto between = [&](bool spatial) {
-    if (norms) {
+    if (spatial && bits.below(2) == 0) {
+      // Any number of groups that divides the channels.
+      auto groups = static_cast<std::int64_t>(1 + bits.below(static_cast<std::uint64_t>(channels)));
+      while (channels % groups != 0) --groups;
+      network.layers.push_back({.kind = LayerKind::kGroupNorm, .out = channels, .groups = groups});
+    } else if (norms) {
       maybe({.kind = LayerKind::kBatchNorm, .out = channels, .spatial = spatial});
     }
     maybe({.kind = LayerKind::kRelu});
@@ -207,7 +212,7 @@ TEST(Engines, GradientsOfRandomNetworksAgree) {
 
 TEST(Engines, TrainAlikeWithEveryOptimizer) {
   const Dataset data = halves(100);
-  for (const char* const name : {"mlp(20)", "srr-mnist", "ldp-fed"}) {
+  for (const char* const name : {"mlp(20)", "srr-mnist", "ldp-fed", "ldp-fed-gn"}) {
     const Engines engines = engines_of(*find_network(name, data.shape, 2));
     const std::vector<float> start = engines.torch->initial_weights(2);
     for (const Optimizer optimizer : {Optimizer::kSgd, Optimizer::kAdam, Optimizer::kRmsprop}) {
@@ -397,6 +402,15 @@ TEST(Engines, ARequestNamesItsEngine) {
     const auto made = choose_engine(request, make_torch_factory);
     return made ? (*made)->version() : made.error().message;
   };
+  // A native one asks for LibTorch when it saves a model, not before.
+  const auto lazy = choose_engine(request, [](const TrainerRequest& asked) {
+    return Result<std::shared_ptr<const TrainerFactory>>(
+        fail(ErrorKind::kNotFound, "asked for " + asked.network.name));
+  });
+  ASSERT_TRUE(lazy);
+  const auto saved = (*lazy)->save((*lazy)->initial_weights(1), "unwritten.pt");
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().message, "asked for mlp(4)");
   EXPECT_EQ(version("auto"), "native, CPU");
   EXPECT_EQ(version("native"), "native, CPU");
   EXPECT_NE(version("torch").find("LibTorch"), std::string::npos);
