@@ -11,38 +11,62 @@ Net::Net(const Network& network)
       gradients_(chain_.parameters),
       statistics_(chain_.statistics) {}
 
+template <class Visit>
+void Net::each_element(const TensorSpec& tensor, const std::uint32_t* places, const Visit& visit) {
+  // The engine has outputs side by side, the layout has them as rows.
+  constexpr std::size_t kSide = kGroup;
+  const auto rows = static_cast<std::size_t>(tensor.shape.front());
+  const std::size_t columns = tensor.size / rows;
+  for (std::size_t row = 0; row < rows; row += kSide) {
+    const std::size_t row_end = std::min(row + kSide, rows);
+    for (std::size_t column = 0; column < columns; column += kSide) {
+      const std::size_t column_end = std::min(column + kSide, columns);
+      for (std::size_t c = column; c < column_end; ++c) {
+        for (std::size_t r = row; r < row_end; ++r) {
+          const std::size_t at = r * columns + c;
+          visit(tensor.offset + at, places[at]);
+        }
+      }
+    }
+  }
+}
+
 void Net::load(std::span<const float> weights) {
-  const float* from = weights.data();
   const std::uint32_t* parameter = chain_.parameter_places.data();
   const std::uint32_t* statistic = chain_.statistic_places.data();
   for (const TensorSpec& tensor : layout_.tensors()) {
     const bool is_parameter = tensor.role == TensorRole::kParameter;
-    for (std::size_t i = 0; i < tensor.size; ++i, ++from) {
-      (is_parameter ? weights_[*parameter++] : statistics_[*statistic++]) = *from;
-    }
+    float* const to = (is_parameter ? weights_ : statistics_).data();
+    const std::uint32_t*& places = is_parameter ? parameter : statistic;
+    each_element(tensor, places,
+                 [&](std::size_t at, std::uint32_t place) { to[place] = weights[at]; });
+    places += tensor.size;
   }
 }
 
 void Net::store(std::span<float> weights) const {
-  float* to = weights.data();
   const std::uint32_t* parameter = chain_.parameter_places.data();
   const std::uint32_t* statistic = chain_.statistic_places.data();
   for (const TensorSpec& tensor : layout_.tensors()) {
     const bool is_parameter = tensor.role == TensorRole::kParameter;
-    for (std::size_t i = 0; i < tensor.size; ++i) {
-      *to++ = is_parameter ? weights_[*parameter++] : statistics_[*statistic++];
-    }
+    const float* const from = (is_parameter ? weights_ : statistics_).data();
+    const std::uint32_t*& places = is_parameter ? parameter : statistic;
+    each_element(tensor, places,
+                 [&](std::size_t at, std::uint32_t place) { weights[at] = from[place]; });
+    places += tensor.size;
   }
 }
 
 void Net::store_gradients(const float* from, std::span<float> out, float factor) const {
-  float* to = out.data();
-  const std::uint32_t* parameter = chain_.parameter_places.data();
+  const std::uint32_t* places = chain_.parameter_places.data();
   for (const TensorSpec& tensor : layout_.tensors()) {
-    const bool is_parameter = tensor.role == TensorRole::kParameter;
-    for (std::size_t i = 0; i < tensor.size; ++i) {
-      *to++ = is_parameter ? from[*parameter++] * factor : 0.0F;
+    if (tensor.role != TensorRole::kParameter) {
+      std::ranges::fill(out.subspan(tensor.offset, tensor.size), 0.0F);
+      continue;
     }
+    each_element(tensor, places,
+                 [&](std::size_t at, std::uint32_t place) { out[at] = from[place] * factor; });
+    places += tensor.size;
   }
 }
 
@@ -83,6 +107,11 @@ void Net::put(std::size_t at, const float* sample) {
     for (std::size_t h = 0; h < shape.height; ++h) {
       float* const to =
           flow.values.data() + at * shape.image() + shape.origin() + h * shape.line() + c;
+      if (shape.stride == 1) {
+        std::copy_n(sample, shape.width, to);
+        sample += shape.width;
+        continue;
+      }
       for (std::size_t w = 0; w < shape.width; ++w) to[w * shape.stride] = *sample++;
     }
   }
@@ -104,70 +133,102 @@ void Net::draw_dropout(std::size_t at, BitSource& bits) {
   }
 }
 
+/// Samples go one by one through all operations that need no other sample, so that what one of
+/// them leaves is still near when the next one reads it.
 void Net::forward(std::size_t batch, Pass pass, BitSource* bits) {
-  for (std::size_t i = 0; i < chain_.operations.size(); ++i) run(i, batch, pass, bits);
+  const std::size_t count = chain_.operations.size();
+  const auto waits = [&](std::size_t i) {
+    const LayerKind kind = chain_.operations[i].layer.kind;
+    return kind == LayerKind::kLinear || kind == LayerKind::kBatchNorm ||
+           (kind == LayerKind::kDropout && bits != nullptr);
+  };
+  const bool gathers = pass != Pass::kEvaluate;
+  bool gathered = false;
+  for (std::size_t i = 0; i < count;) {
+    Operation& operation = chain_.operations[i];
+    if (operation.layer.kind == LayerKind::kLinear) {
+      multiply_features(i++, batch);
+      gathered = false;
+      continue;
+    }
+    if (operation.layer.kind == LayerKind::kBatchNorm) {
+      for (std::size_t n = 0; n < batch && gathers && !gathered; ++n) gather_statistics(i, n);
+      begin_normalise(i, batch, pass);
+    }
+    std::size_t end = i + 1;
+    while (end < count && !waits(end)) ++end;
+    gathered = gathers && end < count && chain_.operations[end].layer.kind == LayerKind::kBatchNorm;
+    for (std::size_t j = i; j < end; ++j) {
+      Operation& each = chain_.operations[j];
+      each.drops = each.layer.kind == LayerKind::kDropout && pass == Pass::kTrain;
+    }
+    for (std::size_t n = 0; n < batch; ++n) {
+      if (operation.drops && bits != nullptr) draw(i, n, *bits);
+      for (std::size_t j = i; j < end; ++j) run(j, n);
+      if (gathered) gather_statistics(end, n);
+    }
+    i = end;
+  }
 }
 
-void Net::run(std::size_t i, std::size_t batch, Pass pass, BitSource* bits) {
-  Operation& operation = chain_.operations[i];
+void Net::run(std::size_t i, std::size_t n) {
+  const Operation& operation = chain_.operations[i];
   const Flow& in = chain_.flows[i];
   const Flow& out = chain_.flows[i + 1];
-  operation.drops = operation.layer.kind == LayerKind::kDropout && pass == Pass::kTrain;
   switch (operation.layer.kind) {
     case LayerKind::kConv:
-      return convolve(i, batch);
+      return convolve(i, n);
     case LayerKind::kLinear:
-      return multiply_features(i, batch);
+      return;
     case LayerKind::kBatchNorm:
-      return normalise(i, batch, pass);
+      return normalise_sample(i, n);
     case LayerKind::kGroupNorm:
-      return normalise_groups(i, batch);
+      return normalise_groups(i, n);
     case LayerKind::kMaxPool:
-      return pool_images(i, batch);
+      return pool_image(i, n);
     case LayerKind::kFlatten:
-      return copy_flat(i, batch);
+      std::copy_n(in.values.data() + n * in.shape.image(), in.shape.image(),
+                  out.values.data() + n * out.shape.image());
+      return;
     case LayerKind::kRelu:
     case LayerKind::kDropout:
       break;
   }
   const Shape plain = in.shape.framed(0);
-  for (std::size_t n = 0; n < batch; ++n) {
-    const float* const x = in.values.data() + n * in.shape.image() + in.shape.origin();
-    float* const y = out.values.data() + n * out.shape.image() + out.shape.origin();
-    const Lines lines{plain.height, plain.line()};
-    if (operation.layer.kind == LayerKind::kRelu) {
-      rectify(x, in.shape.line(), y, out.shape.line(), lines);
-    } else if (operation.drops) {
-      if (bits != nullptr) draw(i, n, *bits);
-      scale(x, in.shape.line(), operation.kept.data() + n * plain.image(), plain.line(), y,
-            out.shape.line(), lines);
-    } else {
-      for (std::size_t h = 0; h < plain.height; ++h) {
-        std::copy_n(x + h * in.shape.line(), plain.line(), y + h * out.shape.line());
-      }
+  const float* const x = in.values.data() + n * in.shape.image() + in.shape.origin();
+  float* const y = out.values.data() + n * out.shape.image() + out.shape.origin();
+  const Lines lines{plain.height, plain.line()};
+  if (operation.layer.kind == LayerKind::kRelu) {
+    rectify(x, in.shape.line(), y, out.shape.line(), lines);
+  } else if (operation.drops) {
+    scale(x, in.shape.line(), operation.kept.data() + n * plain.image(), plain.line(), y,
+          out.shape.line(), lines);
+  } else {
+    for (std::size_t h = 0; h < plain.height; ++h) {
+      std::copy_n(x + h * in.shape.line(), plain.line(), y + h * out.shape.line());
     }
   }
 }
 
-void Net::convolve(std::size_t i, std::size_t batch) {
+void Net::convolve(std::size_t i, std::size_t n) {
   const Operation& operation = chain_.operations[i];
   const Flow& in = chain_.flows[i];
   const Flow& out = chain_.flows[i + 1];
-  for (std::size_t n = 0; n < batch; ++n) {
-    multiply({.k = operation.forward.pieces(),
-              .a = in.values.data() + n * in.shape.image(),
-              .a_row = in.shape.stride,
-              .a_line = in.shape.line(),
-              .b = weights_.data() + operation.weight,
-              .bias = weights_.data() + operation.bias,
-              .out = out.values.data() + n * out.shape.image() + out.shape.origin(),
-              .out_row = out.shape.stride,
-              .out_line = out.shape.line(),
-              .lines = out.shape.height,
-              .rows = out.shape.width,
-              .columns = out.shape.stride,
-              .relu = operation.relu});
-  }
+  multiply({.k = operation.forward.pieces(),
+            .a = in.values.data() + n * in.shape.image(),
+            .a_row = in.shape.stride,
+            .a_line = in.shape.line(),
+            .b = weights_.data() + operation.weight,
+            .b_row = out.shape.stride,
+            .b_group = kGroup,
+            .bias = weights_.data() + operation.bias,
+            .out = out.values.data() + n * out.shape.image() + out.shape.origin(),
+            .out_row = out.shape.stride,
+            .out_line = out.shape.line(),
+            .lines = out.shape.height,
+            .rows = out.shape.width,
+            .columns = out.shape.stride,
+            .relu = operation.relu});
 }
 
 void Net::multiply_features(std::size_t i, std::size_t batch) {
@@ -180,6 +241,8 @@ void Net::multiply_features(std::size_t i, std::size_t batch) {
             .a_row = in.shape.stride,
             .a_line = 0,
             .b = weights_.data() + operation.weight,
+            .b_row = kGroup,
+            .b_group = in.shape.stride * kGroup,
             .bias = weights_.data() + operation.bias,
             .out = out.values.data(),
             .out_row = out.shape.stride,
@@ -201,23 +264,11 @@ Pooling Net::pooling(std::size_t i) const {
           out.line()};
 }
 
-void Net::pool_images(std::size_t i, std::size_t batch) {
+void Net::pool_image(std::size_t i, std::size_t n) {
   const Flow& in = chain_.flows[i];
   const Flow& out = chain_.flows[i + 1];
-  const Pooling shape = pooling(i);
-  for (std::size_t n = 0; n < batch; ++n) {
-    pool(shape, in.values.data() + n * in.shape.image() + in.shape.origin(),
-         out.values.data() + n * out.shape.image() + out.shape.origin());
-  }
-}
-
-void Net::copy_flat(std::size_t i, std::size_t batch) {
-  const Flow& in = chain_.flows[i];
-  const Flow& out = chain_.flows[i + 1];
-  for (std::size_t n = 0; n < batch; ++n) {
-    std::copy_n(in.values.data() + n * in.shape.image(), in.shape.image(),
-                out.values.data() + n * out.shape.image());
-  }
+  pool(pooling(i), in.values.data() + n * in.shape.image() + in.shape.origin(),
+       out.values.data() + n * out.shape.image() + out.shape.origin());
 }
 
 std::span<const float> Net::scores(std::size_t at) const {

@@ -59,6 +59,9 @@ class Net {
   /// batch, added to what is there or instead of it.
   void back(std::size_t batch, bool add);
   void back_signals(std::size_t batch);
+  /// The same, and a step of SGD with these gradients. Those of linear layers move the weights
+  /// while they are in registers, and gradients() does not have them.
+  void back_and_step(std::size_t batch, const Sgd& step, float* velocity);
   /// After back_signals: the gradient of sample `at` alone, weights().size() elements. It is that
   /// only if the pass forward did not normalise by the batch's statistics.
   void sample_gradient(std::size_t at, float* out) const;
@@ -81,31 +84,57 @@ class Net {
   void add_products(std::size_t batch);
 
  private:
-  void run(std::size_t i, std::size_t batch, Pass pass, BitSource* bits);
-  void convolve(std::size_t i, std::size_t batch);
+  /// Calls visit(place in the layout, place in the engine's order) for a tensor's elements, in
+  /// squares that stay in the nearest cache both ways.
+  template <class Visit>
+  static void each_element(const TensorSpec& tensor, const std::uint32_t* places,
+                           const Visit& visit);
+
+  // Sample `n` through operation i.
+  void run(std::size_t i, std::size_t n);
+  void convolve(std::size_t i, std::size_t n);
+  void normalise_sample(std::size_t i, std::size_t n);
+  void normalise_groups(std::size_t i, std::size_t n);
+  void pool_image(std::size_t i, std::size_t n);
+  void draw(std::size_t i, std::size_t at, BitSource& bits);
+  // The whole batch.
   void multiply_features(std::size_t i, std::size_t batch);
-  void normalise(std::size_t i, std::size_t batch, Pass pass);
-  void normalise_groups(std::size_t i, std::size_t batch);
+  /// Batch norm: what a sample adds to the batch's statistics, and what is made of them.
+  void gather_statistics(std::size_t i, std::size_t n);
+  void begin_normalise(std::size_t i, std::size_t batch, Pass pass);
   /// The shape of operation i, a pool, on its way forth and back.
   Pooling pooling(std::size_t i) const;
-  void pool_images(std::size_t i, std::size_t batch);
-  void copy_flat(std::size_t i, std::size_t batch);
-  void draw(std::size_t i, std::size_t at, BitSource& bits);
 
-  void run_back(std::size_t i, std::size_t batch, float* gradients, bool add);
-  void convolve_back(std::size_t i, std::size_t batch);
+  /// The way back: where gradients go (null: nowhere), whether they are added to what is there, and
+  /// the step that the weights take at once, if any.
+  struct Back {
+    float* gradients = nullptr;
+    bool add = false;
+    const Sgd* step = nullptr;
+    float* velocity = nullptr;
+  };
+  void run_back(std::size_t batch, const Back& back);
+  void run_back(std::size_t i, std::size_t n, const Back& back);
+  /// Stops what the operation's ReLU stops.
+  void mask_back(std::size_t i, std::size_t n);
+  void turn_filters(std::size_t i);
+  void convolve_back(std::size_t i, std::size_t n);
+  void linear_back(std::size_t i, std::size_t batch, const Back& back);
   void multiply_features_back(std::size_t i, std::size_t batch);
-  void normalise_back(std::size_t i, std::size_t batch, float* gradients, bool add);
-  void normalise_groups_back(std::size_t i, std::size_t batch, float* gradients, bool add);
+  void gather_norm_sums(std::size_t i, std::size_t n);
+  void begin_normalise_back(std::size_t i, std::size_t batch, const Back& back);
+  void normalise_sample_back(std::size_t i, std::size_t n);
+  void normalise_groups_back(std::size_t i, std::size_t n, const Back& back);
+  /// The step of an operation's parameters [first, first + count), by their gradients.
+  void step_range(std::size_t first, std::size_t count, const Back& back);
   /// What sample `at` adds to the gradients of a norm's scale and shift.
   void add_norm_sums(std::size_t i, std::size_t at, const float* mean, const float* inverse,
                      float* scale_sums, float* shift_sums) const;
-  /// The gradients of a norm's parameters from sample `at` alone.
-  void weigh_norm(std::size_t i, std::size_t at, float* gradients) const;
-  void mask_back(std::size_t i, std::size_t batch);
-  /// Parameters of a convolution or a linear layer, from samples [first, first + count).
-  void weigh(std::size_t i, std::size_t first, std::size_t count, float* gradients, bool add) const;
 
+  /// Parameters of a convolution from sample n.
+  void weigh_filters(std::size_t i, std::size_t n, float* gradients, bool add) const;
+  /// Parameters of a linear layer from samples [first, first + count).
+  void weigh_features(std::size_t i, std::size_t first, std::size_t count, const Back& back) const;
   /// Parameters of any layer from sample `at` alone.
   void weigh_sample(std::size_t i, std::size_t at, float* out) const;
 

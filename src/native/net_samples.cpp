@@ -23,12 +23,19 @@ void Net::sample_gradient(std::size_t at, float* out) const {
 }
 
 void Net::weigh_sample(std::size_t i, std::size_t at, float* out) const {
-  const LayerKind kind = chain_.operations[i].layer.kind;
-  if (kind == LayerKind::kBatchNorm || kind == LayerKind::kGroupNorm) {
-    weigh_norm(i, at, out);
-  } else {
-    weigh(i, at, 1, out, false);
+  const Operation& operation = chain_.operations[i];
+  if (operation.layer.kind == LayerKind::kConv) return weigh_filters(i, at, out, false);
+  if (operation.layer.kind == LayerKind::kLinear) {
+    return weigh_features(i, at, 1, {.gradients = out});
   }
+  if (!operation.learns()) return;
+  const std::size_t stride = chain_.flows[i].shape.stride;
+  const float* const mean = operation.layer.kind == LayerKind::kGroupNorm
+                                ? operation.moments.data() + at * 2 * stride
+                                : operation.scratch.data();
+  std::fill_n(out + operation.weight, stride, 0.0F);
+  std::fill_n(out + operation.bias, stride, 0.0F);
+  add_norm_sums(i, at, mean, mean + stride, out + operation.weight, out + operation.bias);
 }
 
 void Net::written_gradient(std::size_t at, float* out) const {
@@ -74,7 +81,7 @@ void Net::drop_sample(std::size_t at) {
 void Net::add_products(std::size_t batch) {
   for (std::size_t i = 0; i < chain_.operations.size(); ++i) {
     if (chain_.operations[i].layer.kind == LayerKind::kLinear) {
-      weigh(i, 0, batch, gradients_.data(), false);
+      weigh_features(i, 0, batch, {.gradients = gradients_.data()});
     }
   }
 }

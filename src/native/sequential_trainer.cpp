@@ -57,8 +57,12 @@ class SequentialTrainer final : public Trainer {
         read(data, std::span(order_).subspan(first, size), preprocess, augment);
         net_.forward(size, Pass::kTrain, &bits);
         begin_back(size, 1.0 / static_cast<double>(size));
-        net_.back(size, false);
-        steps_.step(net_.weights().data(), net_.gradients().data());
+        if (const auto step = steps_.begin_sgd()) {
+          net_.back_and_step(size, *step, steps_.velocity());
+        } else {
+          net_.back(size, false);
+          steps_.step(net_.weights().data(), net_.gradients().data());
+        }
       }
       if (options.on_epoch) options.on_epoch();
     }
@@ -267,7 +271,8 @@ class SequentialTrainer final : public Trainer {
     const std::span<const float> first(written_.data(), written);
     for (std::size_t n = 0; n < count; ++n) {
       net_.written_gradient(n, written_.data());
-      const double square = dot(written_.data(), written_.data(), padded(written)).value();
+      const double square =
+          written == 0 ? 0.0 : dot(written_.data(), written_.data(), padded(written)).value();
       const double factor = private_step_.factor(square + net_.product_square(n));
       if (factor != 1.0) {
         net_.scale_signals(n, static_cast<float>(factor));

@@ -153,25 +153,38 @@ class ChainMaker {
     const std::size_t inputs = size_of(operation.layer.in);
     for (std::size_t o = 0; o < out; ++o) {
       for (std::size_t i = 0; i < inputs; ++i) {
-        place(operation.weight + feature(i) * columns + o);
+        place(operation.weight + o / kGroup * in.stride * kGroup + feature(i) * kGroup +
+              o % kGroup);
       }
+    }
+    // A row of the weights, for the gradient of the input.
+    operation.back.length = kGroup;
+    for (std::size_t o = 0; o < columns; o += kGroup) {
+      operation.back.offsets.push_back(o * in.stride);
     }
     features_.clear();
     place_channels(operation.bias, out);
     return {1, 1, out, columns, 0};
   }
 
+  bool learns_before(std::size_t i) const {
+    return std::any_of(chain_.operations.begin(),
+                       chain_.operations.begin() + static_cast<std::ptrdiff_t>(i),
+                       [](const Operation& before) { return before.learns(); });
+  }
+
   /// Frames are what the convolutions on either side need.
   void connect(std::size_t i) {
     Operation& operation = chain_.operations[i];
-    operation.needs_input_gradient = i > 0;
+    // Nothing before the first parameters asks for a signal.
+    operation.needs_input_gradient = learns_before(i);
     if (operation.layer.kind != LayerKind::kConv) return;
     Flow& in = chain_.flows[i];
     Flow& out = chain_.flows[i + 1];
     const std::size_t kernel = size_of(operation.layer.kernel);
     in.shape = in.shape.framed(size_of(operation.layer.padding));
     operation.forward = run_of(in.shape, kernel);
-    if (i == 0) return;
+    if (!operation.needs_input_gradient) return;
     out.gradient_shape = out.gradient_shape.framed(kernel - 1 - in.shape.pad);
     operation.back = run_of(out.gradient_shape, kernel);
     operation.turned = Floats(kernel * kernel * out.shape.channels * in.shape.stride);

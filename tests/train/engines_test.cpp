@@ -346,7 +346,9 @@ TEST(Engines, AStepOfOneSampleLessDiffersByThatSampleAlone) {
     double square = 0.0;
     for (std::size_t i = 0; i < whole.size(); ++i) {
       const double moved = double{whole[i]} - double{less[i]};
-      EXPECT_NEAR(moved, double{alone[i]} - double{weights[i]}, 1e-5);
+      // What is kept of the clip for rounding depends on the size of a lot.
+      const double expected = double{alone[i]} - double{weights[i]};
+      EXPECT_NEAR(moved, expected, 1e-5 + 2e-4 * std::abs(expected));
       square += moved * moved;
     }
     EXPECT_LE(std::sqrt(square), 0x1p14 * 1e-3 * (1.0 + 1e-5)) << name;
