@@ -4,6 +4,14 @@
 #include <algorithm>
 
 namespace sotto::native {
+namespace {
+
+void make_room(Floats& floats, std::size_t size) {
+  if (floats.size() < size) floats = Floats(size);
+}
+
+}  // namespace
+
 Net::Net(const Network& network)
     : chain_(make_chain(network)),
       layout_(network.layout()),
@@ -11,66 +19,70 @@ Net::Net(const Network& network)
       gradients_(chain_.parameters),
       statistics_(chain_.statistics) {}
 
-template <class Visit>
-void Net::each_element(const TensorSpec& tensor, const std::uint32_t* places, const Visit& visit) {
-  // The engine has outputs side by side, the layout has them as rows.
-  constexpr std::size_t kSide = kGroup;
-  const auto rows = static_cast<std::size_t>(tensor.shape.front());
-  const std::size_t columns = tensor.size / rows;
-  for (std::size_t row = 0; row < rows; row += kSide) {
-    const std::size_t row_end = std::min(row + kSide, rows);
-    for (std::size_t column = 0; column < columns; column += kSide) {
-      const std::size_t column_end = std::min(column + kSide, columns);
-      for (std::size_t c = column; c < column_end; ++c) {
+template <bool kInto, class Visit>
+void Net::each_element(const TensorSpec& tensor, const Matrix& matrix, const std::uint32_t* places,
+                       const Visit& visit) {
+  const std::size_t columns = matrix.columns.size();
+  if (columns == 0) {
+    for (std::size_t i = 0; i < tensor.size; ++i) visit(tensor.offset + i, places[i]);
+    return;
+  }
+  // Lines are written as a whole, wherever they are: rows of the layout often lie a power of two
+  // apart, where a cache holds few of them at a time.
+  const std::size_t rows = tensor.size / columns;
+  for (std::size_t row = 0; row < rows; row += kGroup) {
+    const std::size_t row_end = std::min(row + kGroup, rows);
+    const std::size_t first = row / kGroup * matrix.group;
+    const auto at = [&](std::size_t r, std::size_t c) {
+      visit(tensor.offset + r * columns + c, first + matrix.columns[c] + r - row);
+    };
+    for (std::size_t column = 0; column < columns; column += kGroup) {
+      const std::size_t column_end = std::min(column + kGroup, columns);
+      if constexpr (kInto) {
+        for (std::size_t c = column; c < column_end; ++c) {
+          for (std::size_t r = row; r < row_end; ++r) at(r, c);
+        }
+      } else {
         for (std::size_t r = row; r < row_end; ++r) {
-          const std::size_t at = r * columns + c;
-          visit(tensor.offset + at, places[at]);
+          for (std::size_t c = column; c < column_end; ++c) at(r, c);
         }
       }
     }
   }
 }
 
-void Net::load(std::span<const float> weights) {
+template <bool kInto, class Visit, class Statistics>
+void Net::each_weight(const Visit& visit, const Statistics& statistics) const {
   const std::uint32_t* parameter = chain_.parameter_places.data();
   const std::uint32_t* statistic = chain_.statistic_places.data();
+  const Matrix* matrix = chain_.matrices.data();
   for (const TensorSpec& tensor : layout_.tensors()) {
-    const bool is_parameter = tensor.role == TensorRole::kParameter;
-    float* const to = (is_parameter ? weights_ : statistics_).data();
-    const std::uint32_t*& places = is_parameter ? parameter : statistic;
-    each_element(tensor, places,
-                 [&](std::size_t at, std::uint32_t place) { to[place] = weights[at]; });
-    places += tensor.size;
+    if (tensor.role == TensorRole::kParameter) {
+      each_element<kInto>(tensor, *matrix++, parameter, visit);
+      parameter += tensor.size;
+    } else {
+      each_element<kInto>(tensor, Matrix(), statistic, statistics);
+      statistic += tensor.size;
+    }
   }
+}
+
+void Net::load(std::span<const float> weights) {
+  each_weight<true>([&](std::size_t at, std::size_t place) { weights_[place] = weights[at]; },
+                    [&](std::size_t at, std::size_t place) { statistics_[place] = weights[at]; });
 }
 
 void Net::store(std::span<float> weights) const {
-  const std::uint32_t* parameter = chain_.parameter_places.data();
-  const std::uint32_t* statistic = chain_.statistic_places.data();
-  for (const TensorSpec& tensor : layout_.tensors()) {
-    const bool is_parameter = tensor.role == TensorRole::kParameter;
-    const float* const from = (is_parameter ? weights_ : statistics_).data();
-    const std::uint32_t*& places = is_parameter ? parameter : statistic;
-    each_element(tensor, places,
-                 [&](std::size_t at, std::uint32_t place) { weights[at] = from[place]; });
-    places += tensor.size;
-  }
+  each_weight<false>([&](std::size_t at, std::size_t place) { weights[at] = weights_[place]; },
+                     [&](std::size_t at, std::size_t place) { weights[at] = statistics_[place]; });
 }
 
 void Net::store_gradients(const float* from, std::span<float> out, float factor) const {
-  const std::uint32_t* places = chain_.parameter_places.data();
-  for (const TensorSpec& tensor : layout_.tensors()) {
-    if (tensor.role != TensorRole::kParameter) {
-      std::ranges::fill(out.subspan(tensor.offset, tensor.size), 0.0F);
-      continue;
-    }
-    each_element(tensor, places,
-                 [&](std::size_t at, std::uint32_t place) { out[at] = from[place] * factor; });
-    places += tensor.size;
-  }
+  each_weight<false>([&](std::size_t at, std::size_t place) { out[at] = from[place] * factor; },
+                     [&](std::size_t at, std::size_t /*place*/) { out[at] = 0.0F; });
 }
 
-void Net::reserve(std::size_t batch, bool with_gradients) {
+void Net::reserve(std::size_t batch, Gradients wanted) {
   if (batch > room_) {
     for (Flow& flow : chain_.flows) flow.values = Floats(batch * flow.shape.image());
     for (std::size_t i = 0; i < chain_.operations.size(); ++i) {
@@ -84,20 +96,26 @@ void Net::reserve(std::size_t batch, bool with_gradients) {
     }
     room_ = batch;
   }
-  if (with_gradients && batch > gradient_room_) {
-    std::size_t signals = 0;
-    std::size_t inputs = 0;
-    for (std::size_t i = 1; i < chain_.flows.size(); ++i) {
-      Flow& flow = chain_.flows[i];
-      flow.gradients = Floats(batch * flow.gradient_shape.image());
-      if (chain_.operations[i - 1].layer.kind != LayerKind::kLinear) continue;
-      signals = std::max(signals, flow.shape.stride);
-      inputs = std::max(inputs, chain_.flows[i - 1].shape.stride);
-    }
-    turned_signals_ = Floats(signals * grouped(batch));
-    turned_inputs_ = Floats(inputs * grouped(batch));
-    gradient_room_ = batch;
+  if (wanted == Gradients::kNone) return;
+  std::size_t signals = 0;
+  std::size_t inputs = 0;
+  for (std::size_t i = 1; i < chain_.flows.size(); ++i) {
+    Flow& flow = chain_.flows[i];
+    const std::size_t places = wanted == Gradients::kOfBatch && shares_gradients(i) ? 1 : batch;
+    make_room(flow.gradients, places * flow.gradient_shape.image());
+    if (chain_.operations[i - 1].layer.kind != LayerKind::kLinear) continue;
+    signals = std::max(signals, flow.shape.stride);
+    inputs = std::max(inputs, chain_.flows[i - 1].shape.stride);
   }
+  make_room(turned_signals_, signals * grouped(batch));
+  make_room(turned_inputs_, inputs * grouped(batch));
+}
+
+bool Net::shares_gradients(std::size_t i) const {
+  if (i + 1 == chain_.flows.size()) return false;
+  const LayerKind before = chain_.operations[i - 1].layer.kind;
+  return before != LayerKind::kLinear && before != LayerKind::kBatchNorm &&
+         chain_.operations[i].layer.kind != LayerKind::kLinear;
 }
 
 void Net::put(std::size_t at, const float* sample) {

@@ -38,8 +38,10 @@ class Net {
   /// For each of the layout's parameters, where it lies in these.
   std::span<const std::uint32_t> places() const { return chain_.parameter_places; }
 
-  /// Makes room for a batch of so many samples.
-  void reserve(std::size_t batch, bool with_gradients);
+  /// Makes room for a batch of so many samples, and for the way back: of the batch as a whole, or
+  /// of single samples too.
+  enum class Gradients { kNone, kOfBatch, kOfSamples };
+  void reserve(std::size_t batch, Gradients wanted);
   /// Sample `at` of the batch: channels, then lines, then pixels.
   void put(std::size_t at, const float* sample);
   /// Draws what dropout keeps of sample `at`, layer after layer.
@@ -85,10 +87,13 @@ class Net {
 
  private:
   /// Calls visit(place in the layout, place in the engine's order) for a tensor's elements, in
-  /// squares that stay in the nearest cache both ways.
-  template <class Visit>
-  static void each_element(const TensorSpec& tensor, const std::uint32_t* places,
-                           const Visit& visit);
+  /// squares, line by line of the engine's or (not kInto) of the layout's order.
+  template <bool kInto, class Visit>
+  static void each_element(const TensorSpec& tensor, const Matrix& matrix,
+                           const std::uint32_t* places, const Visit& visit);
+  /// For all parameters, and for all statistics.
+  template <bool kInto, class Visit, class Statistics>
+  void each_weight(const Visit& visit, const Statistics& statistics) const;
 
   // Sample `n` through operation i.
   void run(std::size_t i, std::size_t n);
@@ -114,6 +119,9 @@ class Net {
     float* velocity = nullptr;
   };
   void run_back(std::size_t batch, const Back& back);
+  /// Whether the gradients of flow i are used up before the next sample comes, where they are
+  /// summed: then one place, which stays near, serves all samples.
+  bool shares_gradients(std::size_t i) const;
   void run_back(std::size_t i, std::size_t n, const Back& back);
   /// Stops what the operation's ReLU stops.
   void mask_back(std::size_t i, std::size_t n);
@@ -142,7 +150,7 @@ class Net {
   Layout layout_;
   Floats weights_, gradients_, statistics_;
   Floats turned_signals_, turned_inputs_;  // of linear layers, on the way back
-  std::size_t room_ = 0, gradient_room_ = 0;
+  std::size_t room_ = 0;
 };
 
 }  // namespace sotto::native

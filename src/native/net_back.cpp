@@ -54,11 +54,8 @@ void Net::run_back(std::size_t batch, const Back& back) {
   const auto waits = [&](std::size_t i) {
     return kind(i) == LayerKind::kLinear || kind(i) == LayerKind::kBatchNorm;
   };
-  // Gradients that are used up before the next sample comes need one place for all samples, which
-  // stays near. Those of single samples are wanted later where none are summed here.
-  for (std::size_t i = 1; i + 1 < chain_.flows.size(); ++i) {
-    chain_.flows[i].shares_gradients =
-        back.gradients != nullptr && kind(i) != LayerKind::kLinear && !waits(i - 1);
+  for (std::size_t i = 1; i < chain_.flows.size(); ++i) {
+    chain_.flows[i].shares_gradients = back.gradients != nullptr && shares_gradients(i);
   }
   bool gathered = false;
   for (std::size_t end = chain_.operations.size(); end > 0;) {

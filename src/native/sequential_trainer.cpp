@@ -48,7 +48,8 @@ class SequentialTrainer final : public Trainer {
     if (options.clip > 0.0) {
       return train_privately(data, indices, preprocess, options, bits, augment);
     }
-    net_.reserve(std::min<std::size_t>(options.batch_size, indices.size()), true);
+    net_.reserve(std::min<std::size_t>(options.batch_size, indices.size()),
+                 Net::Gradients::kOfBatch);
     order_.assign(indices.begin(), indices.end());
     for (std::uint32_t epoch = 0; epoch < options.epochs; ++epoch) {
       shuffle(std::span(order_), bits);
@@ -84,11 +85,12 @@ class SequentialTrainer final : public Trainer {
   Result<void> gradient(const Dataset& data, std::span<const std::uint32_t> indices,
                         const Preprocess& preprocess, std::span<float> out) override {
     bool add = false;
-    each_batch(data, indices, preprocess, true, [&](std::size_t, std::size_t size) {
-      begin_back(size, 1.0);
-      net_.back(size, add);
-      add = true;
-    });
+    each_batch(data, indices, preprocess, Net::Gradients::kOfBatch,
+               [&](std::size_t, std::size_t size) {
+                 begin_back(size, 1.0);
+                 net_.back(size, add);
+                 add = true;
+               });
     if (indices.empty()) {
       std::ranges::fill(out, 0.0F);
     } else {
@@ -103,30 +105,32 @@ class SequentialTrainer final : public Trainer {
     // A batch's own statistics are not those of a single sample.
     if (batch_statistics_) return Trainer::sample_gradients(data, indices, preprocess, out);
     make_room_for_one();
-    each_batch(data, indices, preprocess, true, [&](std::size_t first, std::size_t size) {
-      begin_back(size, 1.0);
-      net_.back_signals(size);
-      for (std::size_t n = 0; n < size; ++n) {
-        net_.sample_gradient(n, alone_.data());
-        net_.store_gradients(alone_.data(), out[first + n], 1.0F);
-      }
-    });
+    each_batch(data, indices, preprocess, Net::Gradients::kOfSamples,
+               [&](std::size_t first, std::size_t size) {
+                 begin_back(size, 1.0);
+                 net_.back_signals(size);
+                 for (std::size_t n = 0; n < size; ++n) {
+                   net_.sample_gradient(n, alone_.data());
+                   net_.store_gradients(alone_.data(), out[first + n], 1.0F);
+                 }
+               });
     return {};
   }
 
   Result<EvaluationSums> evaluate(const Dataset& data, std::span<const std::uint32_t> indices,
                                   const Preprocess& preprocess) override {
     EvaluationSums sums;
-    each_batch(data, indices, preprocess, false, [&](std::size_t, std::size_t size) {
-      for (std::size_t n = 0; n < size; ++n) {
-        const std::span<const float> scores = net_.scores(n);
-        const auto label = static_cast<std::size_t>(labels_[n]);
-        const auto best = std::ranges::max_element(scores) - scores.begin();
-        sums.correct += static_cast<std::size_t>(best) == label ? 1 : 0;
-        sums.loss += net_.loss(n, label);
-        ++sums.samples;
-      }
-    });
+    each_batch(data, indices, preprocess, Net::Gradients::kNone,
+               [&](std::size_t, std::size_t size) {
+                 for (std::size_t n = 0; n < size; ++n) {
+                   const std::span<const float> scores = net_.scores(n);
+                   const auto label = static_cast<std::size_t>(labels_[n]);
+                   const auto best = std::ranges::max_element(scores) - scores.begin();
+                   sums.correct += static_cast<std::size_t>(best) == label ? 1 : 0;
+                   sums.loss += net_.loss(n, label);
+                   ++sums.samples;
+                 }
+               });
     return sums;
   }
 
@@ -144,16 +148,17 @@ class SequentialTrainer final : public Trainer {
       return fail(ErrorKind::kInternal, "features: " + std::to_string(here) + " values a sample, " +
                                             std::to_string(each) + " expected");
     }
-    each_batch(data, indices, preprocess, false, [&](std::size_t first, std::size_t size) {
-      for (std::size_t n = 0; n < size; ++n) {
-        const std::span<float> to = out.subspan((first + n) * each, each);
-        if (is_scores) {
-          std::ranges::copy(net_.scores(n), to.begin());
-        } else {
-          net_.features(n, to);
-        }
-      }
-    });
+    each_batch(data, indices, preprocess, Net::Gradients::kNone,
+               [&](std::size_t first, std::size_t size) {
+                 for (std::size_t n = 0; n < size; ++n) {
+                   const std::span<float> to = out.subspan((first + n) * each, each);
+                   if (is_scores) {
+                     std::ranges::copy(net_.scores(n), to.begin());
+                   } else {
+                     net_.features(n, to);
+                   }
+                 }
+               });
     return {};
   }
 
@@ -185,11 +190,11 @@ class SequentialTrainer final : public Trainer {
   /// Runs the samples through the network in evaluation mode and hands on batch after batch.
   template <class Function>
   void each_batch(const Dataset& data, std::span<const std::uint32_t> indices,
-                  const Preprocess& preprocess, bool with_gradients, const Function& function) {
+                  const Preprocess& preprocess, Net::Gradients wanted, const Function& function) {
     const std::size_t most =
         batch_statistics_ ? statistics_batch(output_shape(data, preprocess)) : kTogether;
     const std::size_t together = std::min(most, indices.size());
-    net_.reserve(together, with_gradients);
+    net_.reserve(together, wanted);
     for (std::size_t first = 0; first < indices.size(); first += together) {
       const std::size_t size = std::min(together, indices.size() - first);
       read(data, indices.subspan(first, size), preprocess, nullptr);
@@ -210,7 +215,7 @@ class SequentialTrainer final : public Trainer {
     const Products products =
         net_.products_from() < size ? products_of(lots, size, options.clip, kTogether) : Products{};
     const std::size_t together = products.group > 0 ? products.group : kTogether;
-    net_.reserve(together, true);
+    net_.reserve(together, Net::Gradients::kOfSamples);
     private_step_.begin(size, options, net_.places(), products);
     const std::span<float> noisy(net_.gradients().data(), size);
     for (std::uint64_t i = 0; i < lots.steps; ++i) {

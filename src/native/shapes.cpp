@@ -48,7 +48,9 @@ class ChainMaker {
   void place(std::size_t at) { chain_.parameter_places.push_back(static_cast<std::uint32_t>(at)); }
   /// Where the layout's i-th channel or feature lies.
   std::size_t feature(std::size_t i) const { return features_.empty() ? i : features_[i]; }
+  /// A vector of the layout.
   void place_channels(std::size_t at, std::size_t count) {
+    chain_.matrices.emplace_back();
     for (std::size_t i = 0; i < count; ++i) place(at + feature(i));
   }
 
@@ -139,6 +141,14 @@ class ChainMaker {
         }
       }
     }
+    Matrix matrix{kGroup, {}};
+    for (std::size_t c = 0; c < in.channels; ++c) {
+      for (std::size_t k = 0; k < kernel * kernel; ++k) {
+        matrix.columns.push_back(
+            static_cast<std::uint32_t>(operation.weight + (k * in.channels + c) * columns));
+      }
+    }
+    chain_.matrices.push_back(std::move(matrix));
     place_channels(operation.bias, out);
     const std::size_t lost = kernel - 1;
     const std::size_t pad = size_of(layer.padding);
@@ -157,6 +167,11 @@ class ChainMaker {
               o % kGroup);
       }
     }
+    Matrix matrix{in.stride * kGroup, {}};
+    for (std::size_t i = 0; i < inputs; ++i) {
+      matrix.columns.push_back(static_cast<std::uint32_t>(operation.weight + feature(i) * kGroup));
+    }
+    chain_.matrices.push_back(std::move(matrix));
     // A row of the weights, for the gradient of the input.
     operation.back.length = kGroup;
     for (std::size_t o = 0; o < columns; o += kGroup) {

@@ -96,6 +96,13 @@ struct Operation {
   }
 };
 
+/// Where a matrix of weights lies: output o of the layout's column j at
+/// o / kGroup * group + columns[j] + o % kGroup. So columns are copied as lines of memory.
+struct Matrix {
+  std::size_t group = 0;
+  std::vector<std::uint32_t> columns;  // from the start of the parameters; empty: no matrix
+};
+
 /// A network in the engine's own order of memory.
 struct Chain {
   std::vector<Operation> operations;
@@ -104,6 +111,7 @@ struct Chain {
   std::size_t statistics = 0;
   std::vector<std::uint32_t> parameter_places;  // of the layout's parameters, in its order
   std::vector<std::uint32_t> statistic_places;
+  std::vector<Matrix> matrices;  // for each of the layout's parameter tensors
 };
 
 /// Whether the engine can run this list of layers.

@@ -18,7 +18,7 @@ Net net_of(const std::string& name) {
   BitSource bits = BitSource::from_seed(3, "samples");
   Net net(network);
   net.load(network.initialise(bits));
-  net.reserve(kBatch, true);
+  net.reserve(kBatch, Net::Gradients::kOfSamples);
   std::vector<float> sample(network.input.size());
   for (std::size_t n = 0; n < kBatch; ++n) {
     for (float& value : sample) value = static_cast<float>(bits.normal());
