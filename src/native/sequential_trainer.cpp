@@ -13,6 +13,8 @@ namespace {
 
 /// Samples that go through the network together where the number does not show in the result.
 constexpr std::size_t kTogether = 32;
+/// Where all their gradients are written out afterwards: fewer, which are still near by then.
+constexpr std::size_t kWrittenTogether = 8;
 
 /// As many as the LibTorch engine evaluates together: it shows where batch norm takes a batch's own
 /// statistics.
@@ -191,8 +193,9 @@ class SequentialTrainer final : public Trainer {
   template <class Function>
   void each_batch(const Dataset& data, std::span<const std::uint32_t> indices,
                   const Preprocess& preprocess, Net::Gradients wanted, const Function& function) {
+    const std::size_t usual = wanted == Net::Gradients::kOfSamples ? kWrittenTogether : kTogether;
     const std::size_t most =
-        batch_statistics_ ? statistics_batch(output_shape(data, preprocess)) : kTogether;
+        batch_statistics_ ? statistics_batch(output_shape(data, preprocess)) : usual;
     const std::size_t together = std::min(most, indices.size());
     net_.reserve(together, wanted);
     for (std::size_t first = 0; first < indices.size(); first += together) {
