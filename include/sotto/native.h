@@ -23,15 +23,17 @@ bool is_linear(const Network& network);
 /// Whether the native engine can do what is requested: a network of known layers, on the cpu.
 bool trains_natively(const TrainerRequest& request);
 
-/// `saver` writes models; without one save() is an error, as is a request that is not
-/// trains_natively().
-Result<std::shared_ptr<const TrainerFactory>> make_native_factory(
-    const TrainerRequest& request, std::shared_ptr<const TrainerFactory> saver = nullptr);
-
-/// The engine that request.engine names. `torch` makes the one on LibTorch, which also writes the
-/// models of the native one; empty where there is none.
 using EngineMaker =
     std::function<Result<std::shared_ptr<const TrainerFactory>>(const TrainerRequest&)>;
+
+/// `saver` makes what writes models, when one is saved; without it save() is an error, as is a
+/// request that is not trains_natively().
+Result<std::shared_ptr<const TrainerFactory>> make_native_factory(const TrainerRequest& request,
+                                                                  EngineMaker saver = nullptr);
+
+/// The engine that request.engine names. `torch` makes the one on LibTorch, which also writes the
+/// models of the native one; empty where there is none. It is called only where it is needed:
+/// loading LibTorch takes longer than many a run.
 Result<std::shared_ptr<const TrainerFactory>> choose_engine(const TrainerRequest& request,
                                                             const EngineMaker& torch);
 

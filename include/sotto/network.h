@@ -18,7 +18,16 @@
 
 namespace sotto {
 
-enum class LayerKind { kConv, kLinear, kBatchNorm, kRelu, kMaxPool, kFlatten, kDropout };
+enum class LayerKind {
+  kConv,
+  kLinear,
+  kBatchNorm,
+  kGroupNorm,  // of images, each by itself: DP-SGD may have it
+  kRelu,
+  kMaxPool,
+  kFlatten,
+  kDropout
+};
 
 struct Layer {
   LayerKind kind;
@@ -27,6 +36,7 @@ struct Layer {
   std::int64_t kernel = 0;   // convolution and pooling, square
   std::int64_t padding = 0;  // convolution
   double rate = 0.0;         // dropout
+  std::int64_t groups = 0;   // group norm: its channels in so many groups of one size
   bool spatial = false;      // batch norm over images rather than over features
 };
 
@@ -43,7 +53,7 @@ struct Network {
   std::string describe() const;
   /// PyTorch source of the same network.
   std::string pytorch() const;
-  /// PyTorch's default initialisation: uniform within 1/sqrt(fan-in); batch norm 1 and 0.
+  /// PyTorch's default initialisation: uniform within 1/sqrt(fan-in); norms 1 and 0.
   std::vector<float> initialise(BitSource& bits) const;
 };
 

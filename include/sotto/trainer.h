@@ -101,6 +101,17 @@ class Trainer {
     return fail(ErrorKind::kUsage, "this trainer cannot tell a gradient");
   }
 
+  /// The gradient at each sample by itself: into out[i] what gradient() would write for indices[i]
+  /// alone, to the last bit. One by one, unless a trainer knows better.
+  virtual Result<void> sample_gradients(const Dataset& data, std::span<const std::uint32_t> indices,
+                                        const Preprocess& preprocess,
+                                        std::span<const std::span<float>> out) {
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      SOTTO_CHECK(gradient(data, indices.subspan(i, 1), preprocess, out[i]));
+    }
+    return {};
+  }
+
   /// Starts the next train() from this state instead of afresh; empty: afresh.
   virtual void set_optimizer_state(std::span<const float> state) { (void)state; }
   /// Where the last train() left its optimizer; empty from a trainer that has nothing to keep.

@@ -1,7 +1,7 @@
 // The registry of adversaries and what their crafting phases share.
 #include "audit/adversary.h"
 
-#include <array>
+#include <numeric>
 
 #include "base/nearest.h"
 #include "base/text.h"
@@ -45,17 +45,31 @@ std::uint64_t stream_of(const AdversaryEntry& entry) {
   return place;
 }
 
-Dataset single(const Dataset& data, std::uint32_t index, std::optional<std::int32_t> label) {
-  Dataset one = select(data, std::span(&index, 1));
-  if (label) one.labels.front() = *label;
-  return one;
+Result<void> Adversary::craft(const Scene& scene, Trainer* trainer, BitSource& bits,
+                              std::span<GradientPair> out) const {
+  std::vector<std::uint32_t> samples;
+  std::vector<std::int32_t> labels;
+  std::vector<std::span<float>> gradients;
+  const auto want = [&](const Example& wanted, std::vector<float>& gradient) {
+    gradient.resize(scene.dimension);
+    samples.push_back(wanted.sample);
+    labels.push_back(wanted.label);
+    gradients.emplace_back(gradient);
+  };
+  for (GradientPair& pair : out) {
+    const ExamplePair chosen = choose(scene, bits);
+    want(chosen.first, pair.first);
+    pair.second.clear();
+    if (chosen.second) want(*chosen.second, pair.second);
+  }
+  Dataset examples = select(*scene.data, samples);
+  examples.labels = std::move(labels);
+  std::iota(samples.begin(), samples.end(), 0U);
+  return trainer->sample_gradients(examples, samples, scene.preprocess, gradients);
 }
 
-Result<void> example_gradient(const Scene& scene, Trainer& trainer, const Dataset& one,
-                              std::vector<float>& out) {
-  constexpr std::array<std::uint32_t, 1> kOnly = {0};
-  out.resize(scene.dimension);
-  return trainer.gradient(one, kOnly, scene.preprocess, out);
+Example example(const Scene& scene, std::uint32_t sample) {
+  return {sample, scene.data->labels[sample]};
 }
 
 Result<void> train_rounds(Scene& scene, std::span<const std::uint32_t> pool, std::uint64_t rounds,

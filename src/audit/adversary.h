@@ -36,6 +36,16 @@ struct GradientPair {
   std::vector<float> second;  // empty: the opposite of the first
 };
 
+/// A sample and the label that it is given.
+struct Example {
+  std::uint32_t sample = 0;
+  std::int32_t label = 0;
+};
+struct ExamplePair {
+  Example first;
+  std::optional<Example> second;  // none: the opposite of the first one's gradient
+};
+
 class Adversary {
  public:
   virtual ~Adversary() = default;
@@ -44,9 +54,17 @@ class Adversary {
     (void)scene, (void)bits;
     return {};
   }
+  /// Fills one pair after the other; what is drawn for them does not depend on how many there are.
   /// `trainer` holds the scene's weights and belongs to the caller's thread; null without a model.
+  /// Unless an adversary knows better, the gradients are those of the examples that it chooses, all
+  /// pairs' together.
   virtual Result<void> craft(const Scene& scene, Trainer* trainer, BitSource& bits,
-                             GradientPair& out) const = 0;
+                             std::span<GradientPair> out) const;
+  /// The examples of the next pair.
+  virtual ExamplePair choose(const Scene& scene, BitSource& bits) const {
+    (void)scene, (void)bits;
+    return {};
+  }
   /// Whether every pair is the same, so that one serves all trials.
   virtual bool constant() const noexcept { return false; }
 };
@@ -79,12 +97,8 @@ std::uint64_t stream_of(const AdversaryEntry& entry);
 
 // ---- for the files of adversaries -------------------------------------------------------------
 
-/// A set of one sample, with another label than its own where `label` is given.
-Dataset single(const Dataset& data, std::uint32_t index,
-               std::optional<std::int32_t> label = std::nullopt);
-/// The gradient of the loss at one example.
-Result<void> example_gradient(const Scene& scene, Trainer& trainer, const Dataset& one,
-                              std::vector<float>& out);
+/// A sample with its own label.
+Example example(const Scene& scene, std::uint32_t sample);
 /// Takes the model so many steps further on samples drawn (with replacement) from `pool`.
 Result<void> train_rounds(Scene& scene, std::span<const std::uint32_t> pool, std::uint64_t rounds,
                           BitSource bits);

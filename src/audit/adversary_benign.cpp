@@ -7,12 +7,10 @@ namespace {
 
 class Benign final : public Adversary {
  public:
-  Result<void> craft(const Scene& scene, Trainer* trainer, BitSource& bits,
-                     GradientPair& out) const override {
+  ExamplePair choose(const Scene& scene, BitSource& bits) const override {
     const std::uint32_t first = any_sample(scene, bits);
     const std::uint32_t second = any_sample(scene, bits);
-    SOTTO_CHECK(example_gradient(scene, *trainer, single(*scene.data, first), out.first));
-    return example_gradient(scene, *trainer, single(*scene.data, second), out.second);
+    return {example(scene, first), example(scene, second)};
   }
 };
 

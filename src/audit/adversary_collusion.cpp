@@ -25,11 +25,8 @@ class Collusion final : public Adversary {
     return train_rounds(scene, taught, scene.malicious_rounds, std::move(bits));
   }
 
-  Result<void> craft(const Scene& scene, Trainer* trainer, BitSource& bits,
-                     GradientPair& out) const override {
-    out.second.clear();
-    const std::uint32_t sample = others_[bits.below(others_.size())];
-    return example_gradient(scene, *trainer, single(*scene.data, sample), out.first);
+  ExamplePair choose(const Scene& scene, BitSource& bits) const override {
+    return {example(scene, others_[bits.below(others_.size())]), std::nullopt};
   }
 
  private:

@@ -11,12 +11,14 @@ namespace {
 class Dummy final : public Adversary {
  public:
   Result<void> craft(const Scene& scene, Trainer* /*trainer*/, BitSource& /*bits*/,
-                     GradientPair& out) const override {
+                     std::span<GradientPair> out) const override {
     const double each = scene.dummy_norm / std::sqrt(static_cast<double>(scene.dimension));
     // Up by one, so that rounding leaves nothing below the norm: what is above, bound() clips.
     const float up = std::nextafter(static_cast<float>(each), 1e38F);
-    out.first.assign(scene.dimension, up);
-    out.second.clear();
+    for (GradientPair& pair : out) {
+      pair.first.assign(scene.dimension, up);
+      pair.second.clear();
+    }
     return {};
   }
   bool constant() const noexcept override { return true; }

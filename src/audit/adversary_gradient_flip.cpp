@@ -7,11 +7,8 @@ namespace {
 
 class GradientFlip final : public Adversary {
  public:
-  Result<void> craft(const Scene& scene, Trainer* trainer, BitSource& bits,
-                     GradientPair& out) const override {
-    out.second.clear();
-    return example_gradient(scene, *trainer, single(*scene.data, any_sample(scene, bits)),
-                            out.first);
+  ExamplePair choose(const Scene& scene, BitSource& bits) const override {
+    return {example(scene, any_sample(scene, bits)), std::nullopt};
   }
 };
 

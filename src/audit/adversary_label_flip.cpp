@@ -9,16 +9,14 @@ namespace {
 
 class LabelFlip final : public Adversary {
  public:
-  Result<void> craft(const Scene& scene, Trainer* trainer, BitSource& bits,
-                     GradientPair& out) const override {
+  ExamplePair choose(const Scene& scene, BitSource& bits) const override {
     const std::uint32_t sample = any_sample(scene, bits);
     const std::int32_t label = scene.data->labels[sample];
     // One of the classes - 1 others, each equally likely.
     const auto others = static_cast<std::uint64_t>(scene.data->classes - 1);
     const auto step = static_cast<std::int32_t>(1 + bits.below(others));
     const std::int32_t wrong = (label + step) % scene.data->classes;
-    SOTTO_CHECK(example_gradient(scene, *trainer, single(*scene.data, sample), out.first));
-    return example_gradient(scene, *trainer, single(*scene.data, sample, wrong), out.second);
+    return {{sample, label}, Example{sample, wrong}};
   }
 };
 

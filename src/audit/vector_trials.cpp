@@ -17,6 +17,12 @@ namespace {
 
 constexpr std::size_t kBlock = 4096;
 
+/// Pairs of gradients that are crafted together: few of long ones, so that they stay in memory.
+std::uint64_t pairs_together(std::size_t dimension) {
+  constexpr std::size_t kMostValues = std::size_t{1} << 22;
+  return std::clamp<std::uint64_t>(kMostValues / std::max<std::size_t>(dimension, 1), 1, 16);
+}
+
 /// Calls body(narrow symbols, first, padded count) for blocks of a report, zeros behind its end.
 /// Symbols of 16 bits are read where they lie.
 template <class Body>
@@ -223,7 +229,7 @@ Result<TrialCounts> run_trials(const Scene& scene, const Adversary& adversary,
   if (adversary.constant()) {
     GradientPair pair;
     BitSource none = BitSource::from_seed(plan.seed, "audit-craft");
-    SOTTO_CHECK(adversary.craft(scene, nullptr, none, pair));
+    SOTTO_CHECK(adversary.craft(scene, nullptr, none, std::span(&pair, 1)));
     constant = candidates(std::move(pair), domain);
   }
   const unsigned lanes = constant || !scene.factory
@@ -246,12 +252,17 @@ Result<TrialCounts> run_trials(const Scene& scene, const Adversary& adversary,
     const std::uint64_t begin = chunk * TrialPlan::kChunk;
     const std::uint64_t end = std::min(plan.trials, begin + TrialPlan::kChunk);
     tallies.assign(kinds, empty_tally(scene.dimension));
+    std::vector<GradientPair> pairs;
+    std::size_t next = 0;  // of them
     for (std::uint64_t trial = begin; trial < end; ++trial) {
       std::optional<Candidates> crafted;
       if (!constant) {
-        GradientPair pair;
-        SOTTO_CHECK(adversary.craft(scene, worker.trainer.get(), craft, pair));
-        crafted = candidates(std::move(pair), domain);
+        if (next == pairs.size()) {
+          pairs.resize(std::min(end - trial, pairs_together(scene.dimension)));
+          SOTTO_CHECK(adversary.craft(scene, worker.trainer.get(), craft, pairs));
+          next = 0;
+        }
+        crafted = candidates(std::move(pairs[next++]), domain);
       }
       const bool second = (bits.next_u64() & 1) != 0;
       for (std::size_t kind = 0; kind < kinds; ++kind) {

@@ -94,11 +94,25 @@ void read_whole(const std::byte* from, std::span<Symbol> out) {
   }
 }
 
-Symbol read_odd(const std::byte* from, unsigned width) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, from, width);
-  const unsigned shift = 64 - 8 * width;
-  return static_cast<Symbol>(word << shift) >> shift;
+/// Whole words where they do not reach beyond the last symbol: the bytes too many are shifted out.
+template <std::size_t kWidth>
+void read_odd(const std::byte* from, std::span<Symbol> out) {
+  constexpr unsigned kShift = 64 - 8 * kWidth;
+  constexpr std::size_t kTail = 8 / kWidth + 1;
+  const auto symbol = [](std::uint64_t word) {
+    return static_cast<Symbol>(word << kShift) >> kShift;
+  };
+  std::size_t i = 0;
+  for (; i + kTail <= out.size(); ++i) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, from + i * kWidth, sizeof word);
+    out[i] = symbol(word);
+  }
+  for (; i < out.size(); ++i) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, from + i * kWidth, kWidth);
+    out[i] = symbol(word);
+  }
 }
 
 }  // namespace
@@ -147,11 +161,15 @@ void PackedSymbols::read(std::size_t first, std::span<Symbol> out) const {
       return read_whole<std::int32_t>(from, out);
     case 64:
       return read_whole<std::int64_t>(from, out);
+    case 24:
+      return read_odd<3>(from, out);
+    case 40:
+      return read_odd<5>(from, out);
+    case 48:
+      return read_odd<6>(from, out);
     default:
-      break;
+      return read_odd<7>(from, out);
   }
-  const unsigned width = bits_ / 8;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = read_odd(from + i * width, width);
 }
 
 void PackedSymbols::write(std::size_t first, std::span<const std::int32_t> symbols) {

@@ -10,37 +10,40 @@ namespace {
 
 class NativeFactory final : public TrainerFactory {
  public:
-  NativeFactory(Network network, bool one_layer, std::shared_ptr<const TrainerFactory> saver)
-      : network_(std::move(network)),
-        layout_(network_.layout()),
+  NativeFactory(TrainerRequest request, bool one_layer, EngineMaker saver)
+      : request_(std::move(request)),
+        layout_(request_.network.layout()),
         one_layer_(one_layer),
         saver_(std::move(saver)) {}
 
   Result<std::unique_ptr<Trainer>> make() const override {
-    return one_layer_ ? native::make_linear_trainer(network_)
-                      : native::make_sequential_trainer(network_);
+    return one_layer_ ? native::make_linear_trainer(request_.network)
+                      : native::make_sequential_trainer(request_.network);
   }
   const Layout& layout() const noexcept override { return layout_; }
   std::vector<float> initial_weights(std::uint64_t seed) const override {
     BitSource bits = BitSource::from_seed(seed, "initialise");
-    return network_.initialise(bits);
+    return request_.network.initialise(bits);
   }
   unsigned parallelism() const noexcept override { return std::numeric_limits<unsigned>::max(); }
   Result<void> save(std::span<const float> weights,
                     const std::filesystem::path& path) const override {
-    if (saver_) return saver_->save(weights, path);
-    return fail(ErrorKind::kUsage,
-                path.string() + ": this program was built without LibTorch, which writes models");
+    if (!saver_) {
+      return fail(ErrorKind::kUsage,
+                  path.string() + ": this program was built without LibTorch, which writes models");
+    }
+    SOTTO_TRY(const auto saver, saver_(request_));
+    return saver->save(weights, path);
   }
   bool trains_privately() const noexcept override { return !one_layer_; }
   std::string device() const override { return "cpu"; }
   std::string version() const override { return "native, CPU"; }
 
  private:
-  Network network_;
+  TrainerRequest request_;
   Layout layout_;
   bool one_layer_;
-  std::shared_ptr<const TrainerFactory> saver_;
+  EngineMaker saver_;
 };
 
 }  // namespace
@@ -49,8 +52,8 @@ bool trains_natively(const TrainerRequest& request) {
   return request.file.empty() && request.device == "cpu" && native::can_chain(request.network);
 }
 
-Result<std::shared_ptr<const TrainerFactory>> make_native_factory(
-    const TrainerRequest& request, std::shared_ptr<const TrainerFactory> saver) {
+Result<std::shared_ptr<const TrainerFactory>> make_native_factory(const TrainerRequest& request,
+                                                                  EngineMaker saver) {
   if (!trains_natively(request)) {
     return fail(ErrorKind::kUsage,
                 "train.engine = \"native\" trains Sotto's own networks, on the cpu; this is " +
@@ -58,7 +61,7 @@ Result<std::shared_ptr<const TrainerFactory>> make_native_factory(
                     " on " + request.device);
   }
   const bool one_layer = request.gradients && is_linear(request.network);
-  return std::make_shared<const NativeFactory>(request.network, one_layer, std::move(saver));
+  return std::make_shared<const NativeFactory>(request, one_layer, std::move(saver));
 }
 
 Result<std::shared_ptr<const TrainerFactory>> choose_engine(const TrainerRequest& request,
@@ -70,12 +73,7 @@ Result<std::shared_ptr<const TrainerFactory>> choose_engine(const TrainerRequest
                 "this program was built without LibTorch (SOTTO_TRAIN=ON) and trains Sotto's own "
                 "networks on the cpu only (train.engine = \"native\")");
   }
-  std::shared_ptr<const TrainerFactory> made;
-  if (torch) {
-    SOTTO_TRY(made, torch(request));
-  }
-  if (!wants_native) return made;
-  return make_native_factory(request, std::move(made));
+  return wants_native ? make_native_factory(request, torch) : torch(request);
 }
 
 }  // namespace sotto

@@ -54,6 +54,8 @@ double measured_flops() {
                       .a_row = kDepth,
                       .a_line = 0,
                       .b = b.data(),
+                      .b_row = kColumns,
+                      .b_group = native::kGroup,
                       .bias = nullptr,
                       .out = out.data(),
                       .out_row = kColumns,

@@ -27,9 +27,10 @@ struct Pieces {
 struct Product {
   Pieces k;
   const float* a;
-  std::size_t a_row, a_line;  // distance from one row, one line to the next
-  const float* b;             // k by columns
-  const float* bias;          // null: 0
+  std::size_t a_row, a_line;   // distance from one row, one line to the next
+  const float* b;              // k by columns, kGroup of them at a time
+  std::size_t b_row, b_group;  // distance from one k, one group of columns to the next
+  const float* bias;           // null: 0
   float* out;
   std::size_t out_row, out_line;
   std::size_t lines, rows, columns;  // columns: a multiple of kGroup
@@ -37,7 +38,13 @@ struct Product {
 };
 void multiply(const Product& product);
 
-/// out[k][c] = sum over rows of a[row][k] g[row][c], added to what is there or instead of it.
+/// A step of stochastic gradient descent, PyTorch's formula.
+struct Sgd {
+  float rate, momentum, decay;
+};
+
+/// out[k][c] = sum over rows of a[row][k] g[row][c], added to what is there or instead of it. With
+/// a step, the sum goes nowhere: it moves the weights that it is the gradient of.
 struct Outer {
   Pieces k;
   const float* a;
@@ -45,8 +52,12 @@ struct Outer {
   const float* g;
   std::size_t g_row, g_line;
   float* out;
+  std::size_t out_row, out_group;  // distance from one k, one group of columns to the next
   std::size_t lines, rows, columns;
   bool add;
+  const Sgd* step = nullptr;
+  float* weights = nullptr;   // where `out` would be
+  float* velocity = nullptr;  // null: no momentum
 };
 void outer(const Outer& product);
 
@@ -78,6 +89,9 @@ void pool_back(const Pooling& shape, const float* x, const float* y, const float
 void add_up(const float* x, std::size_t pixels, std::size_t channels, float* sums);
 void add_squares(const float* x, const float* mean, std::size_t pixels, std::size_t channels,
                  float* sums);
+/// sums[c] += sum of x - origin; squares[c] += sum of (x - origin)^2.
+void add_moments(const float* x, const float* origin, std::size_t pixels, std::size_t channels,
+                 float* sums, float* squares);
 /// shift_sums[c] += sum of g; scale_sums[c] += sum of g (x - mean) factor.
 void add_norm_gradients(const float* g, const float* x, const float* mean, const float* factor,
                         std::size_t pixels, std::size_t channels, float* scale_sums,
@@ -86,12 +100,16 @@ void add_norm_gradients(const float* g, const float* x, const float* mean, const
 void combine(const float* a, const float* x, const float* b, const float* y, const float* d,
              std::size_t pixels, std::size_t channels, bool relu, float* out);
 
+/// In doubles, which hold each square exactly; `count` is a multiple of kGroup. Of the sum's last
+/// bits, count / 16 + 16 units may be wrong.
+double sum_of_squares(const float* x, std::size_t count);
+
 void transpose(const float* from, std::size_t from_row, std::size_t rows, std::size_t columns,
                float* to, std::size_t to_row);
 
 /// Steps of the optimizers over `count` weights (a multiple of kGroup), PyTorch's formulas.
-void sgd(float rate, float momentum, float decay, float* weights, const float* gradients,
-         float* velocity, std::size_t count);
+void sgd(const Sgd& step, float* weights, const float* gradients, float* velocity,
+         std::size_t count);
 struct Moments {
   float beta1, rest1;       // of the first moment, where there is one, and 1 - beta1
   float beta2, rest2;       // of the second

@@ -30,7 +30,7 @@ void Net::begin_back(std::size_t at, std::size_t label, double share) {
   const std::span<const float> values = scores(at);
   const Partition partition = partition_of(values);
   const Flow& last = chain_.flows.back();
-  float* const signal = last.gradients.data() + at * last.gradient_shape.image();
+  float* const signal = last.gradients_of(at);
   for (std::size_t c = 0; c < values.size(); ++c) {
     const double likely = std::exp(values[c] - partition.most) / partition.sum;
     signal[c] = static_cast<float>((likely - (c == label ? 1.0 : 0.0)) * share);
@@ -38,166 +38,210 @@ void Net::begin_back(std::size_t at, std::size_t label, double share) {
 }
 
 void Net::back(std::size_t batch, bool add) {
-  for (std::size_t i = chain_.operations.size(); i-- > 0;) {
-    run_back(i, batch, gradients_.data(), add);
+  run_back(batch, {.gradients = gradients_.data(), .add = add});
+}
+
+void Net::back_signals(std::size_t batch) { run_back(batch, Back{}); }
+
+void Net::back_and_step(std::size_t batch, const Sgd& step, float* velocity) {
+  run_back(batch, {.gradients = gradients_.data(), .step = &step, .velocity = velocity});
+}
+
+/// As on the way forward, samples go one by one through operations that need no other sample.
+/// Weights move only when all samples have seen them.
+void Net::run_back(std::size_t batch, const Back& back) {
+  const auto kind = [&](std::size_t i) { return chain_.operations[i].layer.kind; };
+  const auto waits = [&](std::size_t i) {
+    return kind(i) == LayerKind::kLinear || kind(i) == LayerKind::kBatchNorm;
+  };
+  for (std::size_t i = 1; i < chain_.flows.size(); ++i) {
+    chain_.flows[i].shares_gradients = back.gradients != nullptr && shares_gradients(i);
+  }
+  bool gathered = false;
+  for (std::size_t end = chain_.operations.size(); end > 0;) {
+    const std::size_t last = end - 1;
+    if (kind(last) == LayerKind::kLinear) {
+      linear_back(last, batch, back);
+      gathered = false;
+      end = last;
+      continue;
+    }
+    if (kind(last) == LayerKind::kBatchNorm) {
+      for (std::size_t n = 0; n < batch && !gathered; ++n) gather_norm_sums(last, n);
+      begin_normalise_back(last, batch, back);
+    }
+    std::size_t first = last;
+    while (first > 0 && !waits(first - 1)) --first;
+    gathered = first > 0 && kind(first - 1) == LayerKind::kBatchNorm;
+    for (std::size_t i = first; i < end; ++i) {
+      if (kind(i) == LayerKind::kConv && chain_.operations[i].needs_input_gradient) turn_filters(i);
+    }
+    for (std::size_t n = 0; n < batch; ++n) {
+      for (std::size_t i = end; i-- > first;) run_back(i, n, back);
+      if (gathered) gather_norm_sums(first - 1, n);
+    }
+    for (std::size_t i = first; i < end && back.step != nullptr; ++i) {
+      const Operation& operation = chain_.operations[i];
+      if (!operation.learns()) continue;
+      const std::size_t size = operation.bias - operation.weight + chain_.flows[i + 1].shape.stride;
+      step_range(operation.weight, size, back);
+    }
+    end = first;
   }
 }
 
-void Net::back_signals(std::size_t batch) {
-  for (std::size_t i = chain_.operations.size(); i-- > 0;) run_back(i, batch, nullptr, false);
+void Net::step_range(std::size_t first, std::size_t count, const Back& back) {
+  sgd(*back.step, weights_.data() + first, back.gradients + first,
+      back.velocity == nullptr ? nullptr : back.velocity + first, count);
 }
 
-void Net::sample_gradient(std::size_t at, float* out) const {
-  for (std::size_t i = 0; i < chain_.operations.size(); ++i) weigh(i, at, 1, out, false);
-}
-
-void Net::run_back(std::size_t i, std::size_t batch, float* gradients, bool add) {
+void Net::run_back(std::size_t i, std::size_t n, const Back& back) {
   const Operation& operation = chain_.operations[i];
-  // A pool behind it has already stopped what its ReLU stops.
-  const bool pooled = i + 1 < chain_.operations.size() &&
-                      chain_.operations[i + 1].layer.kind == LayerKind::kMaxPool;
-  if ((operation.relu && !pooled) || operation.layer.kind == LayerKind::kRelu) mask_back(i, batch);
-  if (operation.layer.kind == LayerKind::kBatchNorm) {
-    return normalise_back(i, batch, gradients, add);
+  if (operation.layer.kind == LayerKind::kBatchNorm) return normalise_sample_back(i, n);
+  mask_back(i, n);
+  if (operation.layer.kind == LayerKind::kGroupNorm) return normalise_groups_back(i, n, back);
+  if (operation.layer.kind == LayerKind::kConv && back.gradients != nullptr) {
+    weigh_filters(i, n, back.gradients, back.add || n > 0);
   }
-  if (gradients != nullptr) weigh(i, 0, batch, gradients, add);
   if (!operation.needs_input_gradient) return;
+  if (operation.layer.kind == LayerKind::kConv) return convolve_back(i, n);
   const Flow& in = chain_.flows[i];
   const Flow& out = chain_.flows[i + 1];
   const Shape& from = out.gradient_shape;
   const Shape& to = in.gradient_shape;
   const Shape plain = in.shape.framed(0);
-  switch (operation.layer.kind) {
-    case LayerKind::kConv:
-      return convolve_back(i, batch);
-    case LayerKind::kLinear:
-      return multiply_features_back(i, batch);
-    case LayerKind::kMaxPool: {
-      const bool relu = i > 0 && chain_.operations[i - 1].relu;
-      const Pooling shape = pooling(i);
-      for (std::size_t n = 0; n < batch; ++n) {
-        pool_back(shape, in.values.data() + n * in.shape.image() + in.shape.origin(),
-                  out.values.data() + n * out.shape.image() + out.shape.origin(),
-                  out.gradients.data() + n * from.image() + from.origin(), from.line(),
-                  in.gradients.data() + n * to.image() + to.origin(), to.line(), relu);
-      }
-      return;
-    }
-    case LayerKind::kBatchNorm:
-    case LayerKind::kFlatten:
-    case LayerKind::kRelu:
-    case LayerKind::kDropout:
-      break;
+  const float* g = out.gradients_of(n);
+  float* const x = in.gradients_of(n);
+  if (operation.layer.kind == LayerKind::kMaxPool) {
+    const bool relu = i > 0 && chain_.operations[i - 1].relu;
+    return pool_back(pooling(i), in.values.data() + n * in.shape.image() + in.shape.origin(),
+                     out.values.data() + n * out.shape.image() + out.shape.origin(), g, from.line(),
+                     x, to.line(), relu);
   }
-  for (std::size_t n = 0; n < batch; ++n) {
-    const float* g = out.gradients.data() + n * from.image() + from.origin();
-    float* const x = in.gradients.data() + n * to.image() + to.origin();
-    if (operation.drops) {
-      scale(g, from.line(), operation.kept.data() + n * plain.image(), plain.line(), x, to.line(),
-            {plain.height, plain.line()});
-      continue;
-    }
-    // Flattening puts lines one behind the other; any other operation here leaves them.
-    const std::size_t line =
-        operation.layer.kind == LayerKind::kFlatten ? plain.line() : from.line();
-    for (std::size_t h = 0; h < plain.height; ++h) {
-      std::copy_n(g + h * line, plain.line(), x + h * to.line());
-    }
+  if (operation.drops) {
+    return scale(g, from.line(), operation.kept.data() + n * plain.image(), plain.line(), x,
+                 to.line(), {plain.height, plain.line()});
+  }
+  // Flattening puts lines one behind the other; any other operation here leaves them.
+  const std::size_t line = operation.layer.kind == LayerKind::kFlatten ? plain.line() : from.line();
+  for (std::size_t h = 0; h < plain.height; ++h) {
+    std::copy_n(g + h * line, plain.line(), x + h * to.line());
   }
 }
 
-void Net::mask_back(std::size_t i, std::size_t batch) {
+void Net::mask_back(std::size_t i, std::size_t n) {
+  const Operation& operation = chain_.operations[i];
+  // A pool behind it has already stopped what its ReLU stops.
+  const bool pooled = i + 1 < chain_.operations.size() &&
+                      chain_.operations[i + 1].layer.kind == LayerKind::kMaxPool;
+  if (operation.layer.kind != LayerKind::kRelu && (!operation.relu || pooled)) return;
   const Flow& out = chain_.flows[i + 1];
   const Shape& shape = out.gradient_shape;
-  for (std::size_t n = 0; n < batch; ++n) {
-    mask(out.values.data() + n * out.shape.image() + out.shape.origin(), out.shape.line(),
-         out.gradients.data() + n * shape.image() + shape.origin(), shape.line(),
-         {shape.height, shape.framed(0).line()});
-  }
+  mask(out.values.data() + n * out.shape.image() + out.shape.origin(), out.shape.line(),
+       out.gradients_of(n), shape.line(), {shape.height, shape.framed(0).line()});
 }
 
-void Net::weigh(std::size_t i, std::size_t first, std::size_t count, float* gradients,
-                bool add) const {
+void Net::linear_back(std::size_t i, std::size_t batch, const Back& back) {
+  const Operation& operation = chain_.operations[i];
+  for (std::size_t n = 0; n < batch; ++n) mask_back(i, n);
+  if (operation.needs_input_gradient) multiply_features_back(i, batch);
+  if (back.gradients == nullptr) return;
+  weigh_features(i, 0, batch, back);
+  if (back.step != nullptr) step_range(operation.bias, chain_.flows[i + 1].shape.stride, back);
+}
+
+void Net::weigh_features(std::size_t i, std::size_t first, std::size_t count,
+                         const Back& back) const {
+  const Operation& operation = chain_.operations[i];
+  const Flow& in = chain_.flows[i];
+  const Flow& out = chain_.flows[i + 1];
+  const std::size_t columns = out.shape.stride;
+  const float* const g = out.gradients.data() + first * columns;
+  static constexpr std::size_t kStart = 0;
+  outer({.k = {&kStart, 1, in.shape.stride},
+         .a = in.values.data() + first * in.shape.stride,
+         .a_row = in.shape.stride,
+         .a_line = 0,
+         .g = g,
+         .g_row = columns,
+         .g_line = 0,
+         .out = back.gradients + operation.weight,
+         .out_row = kGroup,
+         .out_group = in.shape.stride * kGroup,
+         .lines = 1,
+         .rows = count,
+         .columns = columns,
+         .add = back.add,
+         .step = back.step,
+         .weights = weights_.data() + operation.weight,
+         .velocity = back.velocity == nullptr ? nullptr : back.velocity + operation.weight});
+  float* const bias = back.gradients + operation.bias;
+  if (!back.add) std::fill_n(bias, columns, 0.0F);
+  add_up(g, count, columns, bias);
+}
+
+void Net::weigh_filters(std::size_t i, std::size_t n, float* gradients, bool add) const {
   const Operation& operation = chain_.operations[i];
   const Flow& in = chain_.flows[i];
   const Flow& out = chain_.flows[i + 1];
   const Shape& shape = out.gradient_shape;
-  if (operation.layer.kind != LayerKind::kConv && operation.layer.kind != LayerKind::kLinear) {
-    return;
-  }
-  float* const weight = gradients + operation.weight;
+  const float* const g = out.gradients_of(n);
+  outer({.k = operation.forward.pieces(),
+         .a = in.values.data() + n * in.shape.image(),
+         .a_row = in.shape.stride,
+         .a_line = in.shape.line(),
+         .g = g,
+         .g_row = shape.stride,
+         .g_line = shape.line(),
+         .out = gradients + operation.weight,
+         .out_row = shape.stride,
+         .out_group = kGroup,
+         .lines = shape.height,
+         .rows = shape.width,
+         .columns = shape.stride,
+         .add = add});
   float* const bias = gradients + operation.bias;
   if (!add) std::fill_n(bias, shape.stride, 0.0F);
-  if (operation.layer.kind == LayerKind::kLinear) {
-    static constexpr std::size_t kStart = 0;
-    const float* const g = out.gradients.data() + first * shape.image();
-    outer({.k = {&kStart, 1, in.shape.stride},
-           .a = in.values.data() + first * in.shape.image(),
-           .a_row = in.shape.stride,
-           .a_line = 0,
-           .g = g,
-           .g_row = shape.stride,
-           .g_line = 0,
-           .out = weight,
-           .lines = 1,
-           .rows = count,
-           .columns = shape.stride,
-           .add = add});
-    add_up(g, count, shape.stride, bias);
-    return;
-  }
-  for (std::size_t n = first; n < first + count; ++n) {
-    const float* const g = out.gradients.data() + n * shape.image() + shape.origin();
-    outer({.k = operation.forward.pieces(),
-           .a = in.values.data() + n * in.shape.image(),
-           .a_row = in.shape.stride,
-           .a_line = in.shape.line(),
-           .g = g,
-           .g_row = shape.stride,
-           .g_line = shape.line(),
-           .out = weight,
-           .lines = shape.height,
-           .rows = shape.width,
-           .columns = shape.stride,
-           .add = add || n > first});
-    for (std::size_t h = 0; h < shape.height; ++h) {
-      add_up(g + h * shape.line(), shape.width, shape.stride, bias);
-    }
+  for (std::size_t h = 0; h < shape.height; ++h) {
+    add_up(g + h * shape.line(), shape.width, shape.stride, bias);
   }
 }
 
 /// The gradient of a convolution's input is a convolution of its output's with the filters turned
 /// round.
-void Net::convolve_back(std::size_t i, std::size_t batch) {
+void Net::turn_filters(std::size_t i) {
+  const Operation& operation = chain_.operations[i];
+  const Shape& in = chain_.flows[i].shape;
+  const Shape& out = chain_.flows[i + 1].shape;
+  const auto kernel = static_cast<std::size_t>(operation.layer.kernel);
+  const std::size_t pixels = kernel * kernel;
+  for (std::size_t k = 0; k < pixels; ++k) {
+    transpose(weights_.data() + operation.weight + k * in.channels * out.stride, out.stride,
+              in.channels, out.channels,
+              operation.turned.data() + (pixels - 1 - k) * out.channels * in.stride, in.stride);
+  }
+}
+
+void Net::convolve_back(std::size_t i, std::size_t n) {
   const Operation& operation = chain_.operations[i];
   const Flow& in = chain_.flows[i];
   const Flow& out = chain_.flows[i + 1];
-  const auto kernel = static_cast<std::size_t>(operation.layer.kernel);
-  const std::size_t inputs = in.shape.channels;
-  const std::size_t outputs = out.shape.channels;
-  const std::size_t pixels = kernel * kernel;
-  for (std::size_t k = 0; k < pixels; ++k) {
-    transpose(weights_.data() + operation.weight + k * inputs * out.shape.stride, out.shape.stride,
-              inputs, outputs,
-              operation.turned.data() + (pixels - 1 - k) * outputs * in.shape.stride,
-              in.shape.stride);
-  }
-  for (std::size_t n = 0; n < batch; ++n) {
-    multiply(
-        {.k = operation.back.pieces(),
-         .a = out.gradients.data() + n * out.gradient_shape.image(),
-         .a_row = out.gradient_shape.stride,
-         .a_line = out.gradient_shape.line(),
-         .b = operation.turned.data(),
-         .bias = nullptr,
-         .out = in.gradients.data() + n * in.gradient_shape.image() + in.gradient_shape.origin(),
-         .out_row = in.gradient_shape.stride,
-         .out_line = in.gradient_shape.line(),
-         .lines = in.shape.height,
-         .rows = in.shape.width,
-         .columns = in.shape.stride,
-         .relu = false});
-  }
+  const Shape& to = in.gradient_shape;
+  multiply({.k = operation.back.pieces(),
+            .a = out.framed_gradients(n),
+            .a_row = out.gradient_shape.stride,
+            .a_line = out.gradient_shape.line(),
+            .b = operation.turned.data(),
+            .b_row = in.shape.stride,
+            .b_group = kGroup,
+            .bias = nullptr,
+            .out = in.gradients_of(n),
+            .out_row = to.stride,
+            .out_line = to.line(),
+            .lines = in.shape.height,
+            .rows = in.shape.width,
+            .columns = in.shape.stride,
+            .relu = false});
 }
 
 /// The weights lie by inputs, so the signals are turned instead: they are much smaller.
@@ -205,15 +249,16 @@ void Net::multiply_features_back(std::size_t i, std::size_t batch) {
   const Operation& operation = chain_.operations[i];
   const Flow& in = chain_.flows[i];
   const Flow& out = chain_.flows[i + 1];
-  static constexpr std::size_t kStart = 0;
   const std::size_t columns = grouped(batch);
-  transpose(out.gradients.data(), out.shape.stride, batch, out.shape.channels,
-            turned_signals_.data(), columns);
-  multiply({.k = {&kStart, 1, out.shape.channels},
+  transpose(out.gradients.data(), out.shape.stride, batch, out.shape.stride, turned_signals_.data(),
+            columns);
+  multiply({.k = operation.back.pieces(),
             .a = weights_.data() + operation.weight,
-            .a_row = out.shape.stride,
+            .a_row = kGroup,
             .a_line = 0,
             .b = turned_signals_.data(),
+            .b_row = columns,
+            .b_group = kGroup,
             .bias = nullptr,
             .out = turned_inputs_.data(),
             .out_row = columns,
@@ -224,53 +269,6 @@ void Net::multiply_features_back(std::size_t i, std::size_t batch) {
             .relu = false});
   transpose(turned_inputs_.data(), columns, in.shape.stride, batch, in.gradients.data(),
             in.shape.stride);
-}
-
-void Net::normalise_back(std::size_t i, std::size_t batch, float* gradients, bool add) {
-  Operation& operation = chain_.operations[i];
-  const Flow& in = chain_.flows[i];
-  const Flow& out = chain_.flows[i + 1];
-  const std::size_t channels = in.shape.stride;
-  const Shape& from = out.gradient_shape;
-  const Shape& to = in.gradient_shape;
-  const float* const mean = operation.scratch.data();
-  const float* const inverse = mean + channels;
-  const float* const factor = inverse + channels;
-  float* const spread = operation.scratch.data() + 3 * channels;
-  float* const shift = spread + channels;
-  float* const scale_sums = shift + channels;
-  float* const shift_sums = scale_sums + channels;
-  std::fill_n(scale_sums, 2 * channels, 0.0F);
-  for (std::size_t n = 0; n < batch; ++n) {
-    for (std::size_t h = 0; h < from.height; ++h) {
-      add_norm_gradients(out.gradients.data() + n * from.image() + from.origin() + h * from.line(),
-                         in.values.data() + n * in.shape.image() + h * in.shape.line(), mean,
-                         inverse, from.width, channels, scale_sums, shift_sums);
-    }
-  }
-  if (gradients != nullptr) {
-    for (std::size_t c = 0; c < channels; ++c) {
-      float& scale = gradients[operation.weight + c];
-      float& bias = gradients[operation.bias + c];
-      scale = (add ? scale : 0.0F) + scale_sums[c];
-      bias = (add ? bias : 0.0F) + shift_sums[c];
-    }
-  }
-  if (!operation.needs_input_gradient) return;
-  // What the batch's mean and deviation pass on to each of its values.
-  const auto count = static_cast<float>(batch * in.shape.pixels());
-  for (std::size_t c = 0; c < channels; ++c) {
-    spread[c] = operation.of_batch ? -factor[c] * inverse[c] * scale_sums[c] / count : 0.0F;
-    shift[c] = operation.of_batch ? -factor[c] * shift_sums[c] / count - spread[c] * mean[c] : 0.0F;
-  }
-  for (std::size_t n = 0; n < batch; ++n) {
-    for (std::size_t h = 0; h < from.height; ++h) {
-      combine(factor, out.gradients.data() + n * from.image() + from.origin() + h * from.line(),
-              spread, in.values.data() + n * in.shape.image() + h * in.shape.line(), shift,
-              from.width, channels, false,
-              in.gradients.data() + n * to.image() + to.origin() + h * to.line());
-    }
-  }
 }
 
 }  // namespace sotto::native

@@ -36,14 +36,17 @@ void Steps::begin(const TrainOptions& options, std::size_t count) {
   if (has_second_) clear(second_, count);
 }
 
+double Steps::next_rate() { return rate_ / (1.0 + rate_decay_ * static_cast<double>(steps_++)); }
+
+std::optional<Sgd> Steps::begin_sgd() {
+  if (optimizer_ != Optimizer::kSgd) return std::nullopt;
+  return Sgd{static_cast<float>(next_rate()), static_cast<float>(momentum_),
+             static_cast<float>(weight_decay_)};
+}
+
 void Steps::step(float* weights, const float* gradients) {
-  const double rate = rate_ / (1.0 + rate_decay_ * static_cast<double>(steps_));
-  ++steps_;
-  if (optimizer_ == Optimizer::kSgd) {
-    sgd(static_cast<float>(rate), static_cast<float>(momentum_), static_cast<float>(weight_decay_),
-        weights, gradients, has_first_ ? first_.data() : nullptr, count_);
-    return;
-  }
+  if (const auto step = begin_sgd()) return sgd(*step, weights, gradients, velocity(), count_);
+  const double rate = next_rate();
   const bool is_adam = optimizer_ == Optimizer::kAdam;
   const auto t = static_cast<double>(steps_);
   const double beta2 = is_adam ? kBeta2 : kDecay;

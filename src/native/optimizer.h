@@ -1,6 +1,7 @@
 // SGD, Adam and RMSprop over one flat vector of weights, by PyTorch's formulas and defaults.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,10 @@ class Steps {
   /// more moments than ever before.
   void begin(const TrainOptions& options, std::size_t count);
   void step(float* weights, const float* gradients);
+  /// Counts a step that somebody else takes, weight by weight; none but for SGD.
+  std::optional<Sgd> begin_sgd();
+  /// Of SGD with momentum; else null.
+  float* velocity() const { return has_first_ ? first_.data() : nullptr; }
 
   /// Steps so far and the moments, one after the other and in the order of the layout, as the
   /// LibTorch engine writes them; `places` says where the layout's parameters lie.
@@ -23,6 +28,8 @@ class Steps {
   void restore(std::span<const float> state, std::span<const std::uint32_t> places);
 
  private:
+  double next_rate();
+
   Optimizer optimizer_ = Optimizer::kSgd;
   double rate_ = 0.0, rate_decay_ = 0.0, momentum_ = 0.0, weight_decay_ = 0.0;
   std::size_t count_ = 0;

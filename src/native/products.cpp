@@ -28,6 +28,11 @@ constexpr std::size_t kLanes = hn::MaxLanes(D());
 /// vectors of the other factor and one more.
 constexpr std::size_t kMostRows = HWY_TARGET == HWY_AVX3 ? 14 : 6;
 
+/// Where a column lies in a matrix whose columns come in groups.
+constexpr std::size_t place_of(std::size_t column, std::size_t group) {
+  return column / native::kGroup * group + column % native::kGroup;
+}
+
 /// A tile of kRows by kVectors vectors, all of k.
 template <std::size_t kRows, std::size_t kVectors>
 void multiply_tile(const Product& p, const float* a, float* out, std::size_t column) {
@@ -37,13 +42,16 @@ void multiply_tile(const Product& p, const float* a, float* out, std::size_t col
     const V bias = p.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, p.bias + column + v * kLanes);
     for (std::size_t r = 0; r < kRows; ++r) sums[r][v] = bias;
   }
-  const float* b = p.b + column;
+  const float* b[kVectors];
+  for (std::size_t v = 0; v < kVectors; ++v) b[v] = p.b + place_of(column + v * kLanes, p.b_group);
   const std::size_t a_row = p.a_row;
+  const std::size_t b_row = p.b_row;
+  std::size_t k = 0;
   for (std::size_t piece = 0; piece < p.k.pieces; ++piece) {
     const float* from = a + p.k.offsets[piece];
-    for (std::size_t i = 0; i < p.k.length; ++i, ++from, b += p.columns) {
+    for (std::size_t i = 0; i < p.k.length; ++i, ++from, k += b_row) {
       V factors[kVectors];
-      for (std::size_t v = 0; v < kVectors; ++v) factors[v] = hn::LoadU(d, b + v * kLanes);
+      for (std::size_t v = 0; v < kVectors; ++v) factors[v] = hn::LoadU(d, b[v] + k);
       for (std::size_t r = 0; r < kRows; ++r) {
         const V one = hn::Set(d, from[r * a_row]);
         for (std::size_t v = 0; v < kVectors; ++v) {
@@ -89,13 +97,29 @@ void multiply_all(const Product& p) {
   for (; column < p.columns; column += kLanes) multiply_panel<1>(p, column);
 }
 
+/// What sgd() does, to one vector.
+HWY_INLINE void step_weights(const native::Sgd& step, V gradient, float* weights, float* velocity) {
+  const D d;
+  const V weight = hn::LoadU(d, weights);
+  V direction = gradient;
+  if (step.decay != 0.0F) direction = hn::MulAdd(hn::Set(d, step.decay), weight, direction);
+  if (velocity != nullptr) {
+    direction = hn::MulAdd(hn::Set(d, step.momentum), hn::LoadU(d, velocity), direction);
+    hn::StoreU(direction, d, velocity);
+  }
+  hn::StoreU(hn::MulAdd(hn::Set(d, -step.rate), direction, weight), d, weights);
+}
+
 /// A tile of kPieces times kLength of k by kVectors vectors, all rows.
 template <std::size_t kPieces, std::size_t kLength, std::size_t kVectors>
 void outer_tile(const Outer& p, std::size_t piece, std::size_t at, std::size_t column) {
   const D d;
+  // Loops over these are unrolled, or the compiler would keep the sums in memory: with few rows
+  // that is as much work as the product.
   V sums[kPieces * kLength][kVectors];
-  for (auto& row : sums) {
-    for (V& sum : row) sum = hn::Zero(d);
+#pragma GCC unroll 32
+  for (std::size_t i = 0; i < kPieces * kLength; ++i) {
+    for (std::size_t v = 0; v < kVectors; ++v) sums[i][v] = hn::Zero(d);
   }
   for (std::size_t line = 0; line < p.lines; ++line) {
     const float* from[kPieces];
@@ -118,13 +142,29 @@ void outer_tile(const Outer& p, std::size_t piece, std::size_t at, std::size_t c
       }
     }
   }
-  float* out = p.out + (piece * p.k.length + at) * p.columns + column;
-  for (auto& row : sums) {
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      float* const to = out + v * kLanes;
-      hn::StoreU(p.add ? hn::Add(hn::LoadU(d, to), row[v]) : row[v], d, to);
+  const std::size_t k = (piece * p.k.length + at) * p.out_row;
+  std::size_t places[kVectors];
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    places[v] = k + place_of(column + v * kLanes, p.out_group);
+  }
+  if (p.step != nullptr) {
+    const native::Sgd step = *p.step;
+#pragma GCC unroll 32
+    for (std::size_t i = 0; i < kPieces * kLength; ++i) {
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        const std::size_t place = places[v] + i * p.out_row;
+        step_weights(step, sums[i][v], p.weights + place,
+                     p.velocity == nullptr ? nullptr : p.velocity + place);
+      }
     }
-    out += p.columns;
+    return;
+  }
+#pragma GCC unroll 32
+  for (std::size_t i = 0; i < kPieces * kLength; ++i) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      float* const to = p.out + places[v] + i * p.out_row;
+      hn::StoreU(p.add ? hn::Add(hn::LoadU(d, to), sums[i][v]) : sums[i][v], d, to);
+    }
   }
 }
 

@@ -13,6 +13,8 @@ namespace {
 
 /// Samples that go through the network together where the number does not show in the result.
 constexpr std::size_t kTogether = 32;
+/// Where all their gradients are written out afterwards: fewer, which are still near by then.
+constexpr std::size_t kWrittenTogether = 8;
 
 /// As many as the LibTorch engine evaluates together: it shows where batch norm takes a batch's own
 /// statistics.
@@ -48,7 +50,8 @@ class SequentialTrainer final : public Trainer {
     if (options.clip > 0.0) {
       return train_privately(data, indices, preprocess, options, bits, augment);
     }
-    net_.reserve(std::min<std::size_t>(options.batch_size, indices.size()), true);
+    net_.reserve(std::min<std::size_t>(options.batch_size, indices.size()),
+                 Net::Gradients::kOfBatch);
     order_.assign(indices.begin(), indices.end());
     for (std::uint32_t epoch = 0; epoch < options.epochs; ++epoch) {
       shuffle(std::span(order_), bits);
@@ -57,8 +60,12 @@ class SequentialTrainer final : public Trainer {
         read(data, std::span(order_).subspan(first, size), preprocess, augment);
         net_.forward(size, Pass::kTrain, &bits);
         begin_back(size, 1.0 / static_cast<double>(size));
-        net_.back(size, false);
-        steps_.step(net_.weights().data(), net_.gradients().data());
+        if (const auto step = steps_.begin_sgd()) {
+          net_.back_and_step(size, *step, steps_.velocity());
+        } else {
+          net_.back(size, false);
+          steps_.step(net_.weights().data(), net_.gradients().data());
+        }
       }
       if (options.on_epoch) options.on_epoch();
     }
@@ -80,11 +87,12 @@ class SequentialTrainer final : public Trainer {
   Result<void> gradient(const Dataset& data, std::span<const std::uint32_t> indices,
                         const Preprocess& preprocess, std::span<float> out) override {
     bool add = false;
-    each_batch(data, indices, preprocess, true, [&](std::size_t, std::size_t size) {
-      begin_back(size, 1.0);
-      net_.back(size, add);
-      add = true;
-    });
+    each_batch(data, indices, preprocess, Net::Gradients::kOfBatch,
+               [&](std::size_t, std::size_t size) {
+                 begin_back(size, 1.0);
+                 net_.back(size, add);
+                 add = true;
+               });
     if (indices.empty()) {
       std::ranges::fill(out, 0.0F);
     } else {
@@ -93,19 +101,38 @@ class SequentialTrainer final : public Trainer {
     return {};
   }
 
+  Result<void> sample_gradients(const Dataset& data, std::span<const std::uint32_t> indices,
+                                const Preprocess& preprocess,
+                                std::span<const std::span<float>> out) override {
+    // A batch's own statistics are not those of a single sample.
+    if (batch_statistics_) return Trainer::sample_gradients(data, indices, preprocess, out);
+    make_room_for_one();
+    each_batch(data, indices, preprocess, Net::Gradients::kOfSamples,
+               [&](std::size_t first, std::size_t size) {
+                 begin_back(size, 1.0);
+                 net_.back_signals(size);
+                 for (std::size_t n = 0; n < size; ++n) {
+                   net_.sample_gradient(n, alone_.data());
+                   net_.store_gradients(alone_.data(), out[first + n], 1.0F);
+                 }
+               });
+    return {};
+  }
+
   Result<EvaluationSums> evaluate(const Dataset& data, std::span<const std::uint32_t> indices,
                                   const Preprocess& preprocess) override {
     EvaluationSums sums;
-    each_batch(data, indices, preprocess, false, [&](std::size_t, std::size_t size) {
-      for (std::size_t n = 0; n < size; ++n) {
-        const std::span<const float> scores = net_.scores(n);
-        const auto label = static_cast<std::size_t>(labels_[n]);
-        const auto best = std::ranges::max_element(scores) - scores.begin();
-        sums.correct += static_cast<std::size_t>(best) == label ? 1 : 0;
-        sums.loss += net_.loss(n, label);
-        ++sums.samples;
-      }
-    });
+    each_batch(data, indices, preprocess, Net::Gradients::kNone,
+               [&](std::size_t, std::size_t size) {
+                 for (std::size_t n = 0; n < size; ++n) {
+                   const std::span<const float> scores = net_.scores(n);
+                   const auto label = static_cast<std::size_t>(labels_[n]);
+                   const auto best = std::ranges::max_element(scores) - scores.begin();
+                   sums.correct += static_cast<std::size_t>(best) == label ? 1 : 0;
+                   sums.loss += net_.loss(n, label);
+                   ++sums.samples;
+                 }
+               });
     return sums;
   }
 
@@ -123,16 +150,17 @@ class SequentialTrainer final : public Trainer {
       return fail(ErrorKind::kInternal, "features: " + std::to_string(here) + " values a sample, " +
                                             std::to_string(each) + " expected");
     }
-    each_batch(data, indices, preprocess, false, [&](std::size_t first, std::size_t size) {
-      for (std::size_t n = 0; n < size; ++n) {
-        const std::span<float> to = out.subspan((first + n) * each, each);
-        if (is_scores) {
-          std::ranges::copy(net_.scores(n), to.begin());
-        } else {
-          net_.features(n, to);
-        }
-      }
-    });
+    each_batch(data, indices, preprocess, Net::Gradients::kNone,
+               [&](std::size_t first, std::size_t size) {
+                 for (std::size_t n = 0; n < size; ++n) {
+                   const std::span<float> to = out.subspan((first + n) * each, each);
+                   if (is_scores) {
+                     std::ranges::copy(net_.scores(n), to.begin());
+                   } else {
+                     net_.features(n, to);
+                   }
+                 }
+               });
     return {};
   }
 
@@ -164,11 +192,12 @@ class SequentialTrainer final : public Trainer {
   /// Runs the samples through the network in evaluation mode and hands on batch after batch.
   template <class Function>
   void each_batch(const Dataset& data, std::span<const std::uint32_t> indices,
-                  const Preprocess& preprocess, bool with_gradients, const Function& function) {
+                  const Preprocess& preprocess, Net::Gradients wanted, const Function& function) {
+    const std::size_t usual = wanted == Net::Gradients::kOfSamples ? kWrittenTogether : kTogether;
     const std::size_t most =
-        batch_statistics_ ? statistics_batch(output_shape(data, preprocess)) : kTogether;
+        batch_statistics_ ? statistics_batch(output_shape(data, preprocess)) : usual;
     const std::size_t together = std::min(most, indices.size());
-    net_.reserve(together, with_gradients);
+    net_.reserve(together, wanted);
     for (std::size_t first = 0; first < indices.size(); first += together) {
       const std::size_t size = std::min(together, indices.size() - first);
       read(data, indices.subspan(first, size), preprocess, nullptr);
@@ -185,13 +214,17 @@ class SequentialTrainer final : public Trainer {
                                BitSource& bits, BitSource* augment) {
     SOTTO_CHECK(check_private(layout_));
     const Lots lots = lots_of(options, indices.size());
-    net_.reserve(kTogether, true);
-    if (alone_.size() == 0) alone_ = Floats(padded(net_.weights().size()));
-    const std::span<const float> alone(alone_.data(), alone_.size());
-    const std::span<float> noisy(net_.gradients().data(), net_.gradients().size());
-    PrivateStep step(alone_.size(), options, net_.places());
+    const std::size_t size = net_.weights().size();
+    const Products products =
+        net_.products_from() < size ? products_of(lots, size, options.clip, kTogether) : Products{};
+    const std::size_t together = products.group > 0 ? products.group : kTogether;
+    net_.reserve(together, Net::Gradients::kOfSamples);
+    private_step_.begin(size, options, net_.places(), products);
+    const std::span<float> noisy(net_.gradients().data(), size);
     for (std::uint64_t i = 0; i < lots.steps; ++i) {
       std::size_t waiting = 0;
+      std::size_t done = 0;
+      bool has_product = false;
       const auto clip_all = [&] {
         if (augment == nullptr) {
           read(data, std::span(chosen_).first(waiting), preprocess, nullptr);
@@ -199,10 +232,14 @@ class SequentialTrainer final : public Trainer {
         net_.forward(waiting, Pass::kTrain, nullptr);
         begin_back(waiting, 1.0);
         net_.back_signals(waiting);
-        for (std::size_t n = 0; n < waiting; ++n) {
-          net_.sample_gradient(n, alone_.data());
-          step.add(alone);
+        if (done + waiting <= products.most) {
+          if (has_product) private_step_.add_product(noisy, net_.products_from());
+          add_clipped_product(waiting);
+          has_product = true;
+        } else {
+          add_written(waiting);
         }
+        done += waiting;
         waiting = 0;
       };
       for (const std::uint32_t index : indices) {
@@ -211,13 +248,52 @@ class SequentialTrainer final : public Trainer {
         // What is drawn for a sample is drawn before the next one is chosen.
         if (augment != nullptr) read(data, std::span(&index, 1), preprocess, augment, waiting);
         net_.draw_dropout(waiting, bits);
-        if (++waiting == kTogether) clip_all();
+        if (++waiting == together) clip_all();
       }
       if (waiting > 0) clip_all();
-      step.finish(bits, static_cast<double>(lots.size), noisy);
+      private_step_.finish(bits, static_cast<double>(lots.size), noisy,
+                           has_product ? net_.products_from() : size);
       steps_.step(net_.weights().data(), net_.gradients().data());
     }
     return {};
+  }
+
+  void make_room_for_one() {
+    if (alone_.size() == 0) alone_ = Floats(padded(net_.weights().size()));
+  }
+
+  /// Every sample's gradient as a whole.
+  void add_written(std::size_t count) {
+    make_room_for_one();
+    for (std::size_t n = 0; n < count; ++n) {
+      net_.sample_gradient(n, alone_.data());
+      private_step_.add({alone_.data(), alone_.size()});
+    }
+  }
+
+  /// Gradients of linear layers as one product, after each sample's signals are scaled; those of
+  /// the other layers, which are small, as a whole.
+  void add_clipped_product(std::size_t count) {
+    const std::size_t written = net_.products_from();
+    if (written_.size() < padded(written)) written_ = Floats(padded(written));
+    const std::span<const float> first(written_.data(), written);
+    for (std::size_t n = 0; n < count; ++n) {
+      net_.written_gradient(n, written_.data());
+      const double square =
+          written == 0 ? 0.0 : dot(written_.data(), written_.data(), padded(written)).value();
+      const double factor = private_step_.factor(square + net_.product_square(n));
+      if (factor != 1.0) {
+        net_.scale_signals(n, static_cast<float>(factor));
+        // What goes into the product is known now, to the last bit: this is what is promised of it.
+        if (factor == 0.0 ||
+            !private_step_.fits(factor * factor * square + net_.product_square(n))) {
+          net_.drop_sample(n);
+          continue;
+        }
+      }
+      private_step_.add_written(first, factor);
+    }
+    net_.add_products(count);
   }
 
   Layout layout_;
@@ -232,7 +308,9 @@ class SequentialTrainer final : public Trainer {
   std::vector<float> pixels_;  // of a batch, as fill_batch writes them
   std::vector<std::int64_t> labels_;
   std::array<std::uint32_t, kTogether> chosen_{};  // samples of a lot that go together
-  Floats alone_;                                   // the gradient of one sample
+  PrivateStep private_step_;
+  Floats alone_;    // the gradient of one sample
+  Floats written_;  // its first part
 };
 
 }  // namespace

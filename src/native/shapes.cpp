@@ -48,7 +48,9 @@ class ChainMaker {
   void place(std::size_t at) { chain_.parameter_places.push_back(static_cast<std::uint32_t>(at)); }
   /// Where the layout's i-th channel or feature lies.
   std::size_t feature(std::size_t i) const { return features_.empty() ? i : features_[i]; }
+  /// A vector of the layout.
   void place_channels(std::size_t at, std::size_t count) {
+    chain_.matrices.emplace_back();
     for (std::size_t i = 0; i < count; ++i) place(at + feature(i));
   }
 
@@ -57,7 +59,7 @@ class ChainMaker {
     if (layer.kind == LayerKind::kRelu && !operations.empty()) {
       const LayerKind before = operations.back().layer.kind;
       if (before == LayerKind::kConv || before == LayerKind::kLinear ||
-          before == LayerKind::kBatchNorm) {
+          before == LayerKind::kBatchNorm || before == LayerKind::kGroupNorm) {
         operations.back().relu = true;
         return;
       }
@@ -86,6 +88,13 @@ class ChainMaker {
           }
         }
         chain_.statistics += 2 * shape.stride;
+        break;
+      case LayerKind::kGroupNorm:
+        operation.weight = reserve(shape.stride);
+        operation.bias = reserve(shape.stride);
+        operation.scratch = Floats(kNormScratch * shape.stride);
+        place_channels(operation.weight, size_of(layer.out));
+        place_channels(operation.bias, size_of(layer.out));
         break;
       case LayerKind::kMaxPool:
         shape.height /= size_of(layer.kernel);
@@ -132,6 +141,14 @@ class ChainMaker {
         }
       }
     }
+    Matrix matrix{kGroup, {}};
+    for (std::size_t c = 0; c < in.channels; ++c) {
+      for (std::size_t k = 0; k < kernel * kernel; ++k) {
+        matrix.columns.push_back(
+            static_cast<std::uint32_t>(operation.weight + (k * in.channels + c) * columns));
+      }
+    }
+    chain_.matrices.push_back(std::move(matrix));
     place_channels(operation.bias, out);
     const std::size_t lost = kernel - 1;
     const std::size_t pad = size_of(layer.padding);
@@ -146,25 +163,43 @@ class ChainMaker {
     const std::size_t inputs = size_of(operation.layer.in);
     for (std::size_t o = 0; o < out; ++o) {
       for (std::size_t i = 0; i < inputs; ++i) {
-        place(operation.weight + feature(i) * columns + o);
+        place(operation.weight + o / kGroup * in.stride * kGroup + feature(i) * kGroup +
+              o % kGroup);
       }
+    }
+    Matrix matrix{in.stride * kGroup, {}};
+    for (std::size_t i = 0; i < inputs; ++i) {
+      matrix.columns.push_back(static_cast<std::uint32_t>(operation.weight + feature(i) * kGroup));
+    }
+    chain_.matrices.push_back(std::move(matrix));
+    // A row of the weights, for the gradient of the input.
+    operation.back.length = kGroup;
+    for (std::size_t o = 0; o < columns; o += kGroup) {
+      operation.back.offsets.push_back(o * in.stride);
     }
     features_.clear();
     place_channels(operation.bias, out);
     return {1, 1, out, columns, 0};
   }
 
+  bool learns_before(std::size_t i) const {
+    return std::any_of(chain_.operations.begin(),
+                       chain_.operations.begin() + static_cast<std::ptrdiff_t>(i),
+                       [](const Operation& before) { return before.learns(); });
+  }
+
   /// Frames are what the convolutions on either side need.
   void connect(std::size_t i) {
     Operation& operation = chain_.operations[i];
-    operation.needs_input_gradient = i > 0;
+    // Nothing before the first parameters asks for a signal.
+    operation.needs_input_gradient = learns_before(i);
     if (operation.layer.kind != LayerKind::kConv) return;
     Flow& in = chain_.flows[i];
     Flow& out = chain_.flows[i + 1];
     const std::size_t kernel = size_of(operation.layer.kernel);
     in.shape = in.shape.framed(size_of(operation.layer.padding));
     operation.forward = run_of(in.shape, kernel);
-    if (i == 0) return;
+    if (!operation.needs_input_gradient) return;
     out.gradient_shape = out.gradient_shape.framed(kernel - 1 - in.shape.pad);
     operation.back = run_of(out.gradient_shape, kernel);
     operation.turned = Floats(kernel * kernel * out.shape.channels * in.shape.stride);
@@ -211,6 +246,11 @@ bool can_chain(const Network& network) {
         break;
       case LayerKind::kBatchNorm:
         if (layer.out != channels || layer.spatial == flat) return false;
+        break;
+      case LayerKind::kGroupNorm:
+        if (flat || layer.out != channels || layer.groups < 1 || channels % layer.groups != 0) {
+          return false;
+        }
         break;
       case LayerKind::kRelu:
       case LayerKind::kDropout:

@@ -54,6 +54,13 @@ struct Flow {
   Shape shape;           // of the values
   Shape gradient_shape;  // the same but for its frame
   Floats values, gradients;
+  bool shares_gradients = false;  // whether all samples use one place for them, one by one
+
+  /// The gradients of sample n, its frame first; without the frame.
+  float* framed_gradients(std::size_t n) const {
+    return gradients.data() + (shares_gradients ? 0 : n * gradient_shape.image());
+  }
+  float* gradients_of(std::size_t n) const { return framed_gradients(n) + gradient_shape.origin(); }
 };
 
 /// Runs of memory that hold one row of a convolution's matrix.
@@ -63,7 +70,7 @@ struct Run {
   Pieces pieces() const { return {offsets.data(), offsets.size(), length}; }
 };
 
-/// Rows of a batch norm's scratch: the mean, one over the deviation, three factors and two sums.
+/// Rows of a norm's scratch: the mean, one over the deviation, three factors and two sums.
 inline constexpr std::size_t kNormScratch = 7;
 
 /// The i-th operation reads flow i and writes flow i + 1.
@@ -74,13 +81,26 @@ struct Operation {
   std::size_t weight = 0;  // where its parameters lie: weight or scale, bias or shift
   std::size_t bias = 0;
   std::size_t statistics = 0;  // batch norm: where its running mean lies, the variance behind it
-  Run forward, back;           // convolution
+  Run forward, back;           // convolution; linear layer: back
   Floats turned;               // its filters turned round, for the gradient of its input
-  Floats scratch;              // batch norm: what it remembers; a linear layer: transposed matrices
+  Floats scratch;              // norms: what they remember
+  Floats moments;              // group norm: each sample's means and inverse deviations by channel
   Floats kept;                 // dropout: the factors of the last pass, without frames
   std::vector<std::uint32_t> drawn;  // dropout: where a sample's factors lie, as they are drawn
   bool drops = false;                // dropout: whether the last pass dropped anything
   bool of_batch = false;  // batch norm: whether the last pass took the batch's own statistics
+
+  bool learns() const {
+    return layer.kind == LayerKind::kConv || layer.kind == LayerKind::kLinear ||
+           layer.kind == LayerKind::kBatchNorm || layer.kind == LayerKind::kGroupNorm;
+  }
+};
+
+/// Where a matrix of weights lies: output o of the layout's column j at
+/// o / kGroup * group + columns[j] + o % kGroup. So columns are copied as lines of memory.
+struct Matrix {
+  std::size_t group = 0;
+  std::vector<std::uint32_t> columns;  // from the start of the parameters; empty: no matrix
 };
 
 /// A network in the engine's own order of memory.
@@ -91,6 +111,7 @@ struct Chain {
   std::size_t statistics = 0;
   std::vector<std::uint32_t> parameter_places;  // of the layout's parameters, in its order
   std::vector<std::uint32_t> statistic_places;
+  std::vector<Matrix> matrices;  // for each of the layout's parameter tensors
 };
 
 /// Whether the engine can run this list of layers.

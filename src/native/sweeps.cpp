@@ -126,6 +126,23 @@ void add_squares_all(const float* x, const float* mean, std::size_t pixels, std:
   }
 }
 
+void add_moments_all(const float* x, const float* origin, std::size_t pixels, std::size_t channels,
+                     float* sums, float* squares) {
+  const D d;
+  for (std::size_t c = 0; c < channels; c += kLanes) {
+    const V middle = hn::LoadU(d, origin + c);
+    V sum = hn::Zero(d);
+    V square = hn::Zero(d);
+    for (std::size_t p = 0; p < pixels; ++p) {
+      const V off = hn::Sub(hn::LoadU(d, x + p * channels + c), middle);
+      sum = hn::Add(sum, off);
+      square = hn::MulAdd(off, off, square);
+    }
+    hn::StoreU(hn::Add(hn::LoadU(d, sums + c), sum), d, sums + c);
+    hn::StoreU(hn::Add(hn::LoadU(d, squares + c), square), d, squares + c);
+  }
+}
+
 void add_norm_gradients_all(const float* g, const float* x, const float* mean, const float* factor,
                             std::size_t pixels, std::size_t channels, float* scale_sums,
                             float* shift_sums) {
@@ -159,21 +176,42 @@ void combine_all(const float* a, const float* x, const float* b, const float* y,
   }
 }
 
-void sgd_all(float rate, float momentum, float decay, float* weights, const float* gradients,
-             float* velocity, std::size_t count) {
+double sum_of_squares_all(const float* x, std::size_t count) {
+  // kGroup lanes on every instruction set, so that the order of the sum is the same.
+  const hn::CappedTag<double, 8> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  constexpr std::size_t kWide = hn::MaxLanes(d);
+  constexpr std::size_t kVectors = native::kGroup / kWide;
+  decltype(hn::Zero(d)) sums[kVectors];
+  for (auto& sum : sums) sum = hn::Zero(d);
+  for (std::size_t i = 0; i < count; i += native::kGroup) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const auto value = hn::PromoteTo(d, hn::LoadU(narrow, x + i + v * kWide));
+      sums[v] = hn::MulAdd(value, value, sums[v]);
+    }
+  }
+  double lanes[native::kGroup];
+  for (std::size_t v = 0; v < kVectors; ++v) hn::StoreU(sums[v], d, lanes + v * kWide);
+  double total = 0.0;
+  for (const double lane : lanes) total += lane;
+  return total;
+}
+
+void sgd_all(const native::Sgd& step, float* weights, const float* gradients, float* velocity,
+             std::size_t count) {
   const D d;
-  const V step = hn::Set(d, -rate);
-  const V keep = hn::Set(d, momentum);
-  const V pull = hn::Set(d, decay);
+  const V rate = hn::Set(d, -step.rate);
+  const V keep = hn::Set(d, step.momentum);
+  const V pull = hn::Set(d, step.decay);
   for (std::size_t i = 0; i < count; i += kLanes) {
     const V weight = hn::LoadU(d, weights + i);
     V direction = hn::LoadU(d, gradients + i);
-    if (decay != 0.0F) direction = hn::MulAdd(pull, weight, direction);
+    if (step.decay != 0.0F) direction = hn::MulAdd(pull, weight, direction);
     if (velocity != nullptr) {
       direction = hn::MulAdd(keep, hn::LoadU(d, velocity + i), direction);
       hn::StoreU(direction, d, velocity + i);
     }
-    hn::StoreU(hn::MulAdd(step, direction, weight), d, weights + i);
+    hn::StoreU(hn::MulAdd(rate, direction, weight), d, weights + i);
   }
 }
 
@@ -229,6 +267,10 @@ void add_squares(const float* x, const float* mean, std::size_t pixels, std::siz
                  float* sums) {
   SOTTO_NATIVE_CALL(add_squares_all)(x, mean, pixels, channels, sums);
 }
+void add_moments(const float* x, const float* origin, std::size_t pixels, std::size_t channels,
+                 float* sums, float* squares) {
+  SOTTO_NATIVE_CALL(add_moments_all)(x, origin, pixels, channels, sums, squares);
+}
 void add_norm_gradients(const float* g, const float* x, const float* mean, const float* factor,
                         std::size_t pixels, std::size_t channels, float* scale_sums,
                         float* shift_sums) {
@@ -239,9 +281,12 @@ void combine(const float* a, const float* x, const float* b, const float* y, con
              std::size_t pixels, std::size_t channels, bool relu, float* out) {
   SOTTO_NATIVE_CALL(combine_all)(a, x, b, y, d, pixels, channels, relu, out);
 }
-void sgd(float rate, float momentum, float decay, float* weights, const float* gradients,
-         float* velocity, std::size_t count) {
-  SOTTO_NATIVE_CALL(sgd_all)(rate, momentum, decay, weights, gradients, velocity, count);
+double sum_of_squares(const float* x, std::size_t count) {
+  return SOTTO_NATIVE_CALL(sum_of_squares_all)(x, count);
+}
+void sgd(const Sgd& step, float* weights, const float* gradients, float* velocity,
+         std::size_t count) {
+  SOTTO_NATIVE_CALL(sgd_all)(step, weights, gradients, velocity, count);
 }
 void adaptive(const Moments& moments, float* weights, const float* gradients, float* first,
               float* second, std::size_t count) {

@@ -43,6 +43,10 @@ Layout Network::layout() const {
         layout.add(prefix + "running_mean", {layer.out}, TensorRole::kBuffer);
         layout.add(prefix + "running_var", {layer.out}, TensorRole::kBuffer);
         break;
+      case LayerKind::kGroupNorm:
+        layout.add(prefix + "weight", {layer.out}, TensorRole::kParameter);
+        layout.add(prefix + "bias", {layer.out}, TensorRole::kParameter);
+        break;
       case LayerKind::kRelu:
       case LayerKind::kMaxPool:
       case LayerKind::kFlatten:
@@ -68,6 +72,9 @@ std::string Network::describe() const {
         break;
       case LayerKind::kBatchNorm:
         text += "bn";
+        break;
+      case LayerKind::kGroupNorm:
+        text += "gn " + std::to_string(layer.groups);
         break;
       case LayerKind::kRelu:
         text += "relu";
@@ -101,6 +108,10 @@ std::string Network::pytorch() const {
         break;
       case LayerKind::kBatchNorm:
         text += (layer.spatial ? "BatchNorm2d(" : "BatchNorm1d(") + std::to_string(layer.out) + ")";
+        break;
+      case LayerKind::kGroupNorm:
+        text +=
+            "GroupNorm(" + std::to_string(layer.groups) + ", " + std::to_string(layer.out) + ")";
         break;
       case LayerKind::kRelu:
         text += "ReLU()";
@@ -142,6 +153,9 @@ std::vector<float> Network::initialise(BitSource& bits) const {
       constant(layer.out, 0.0F);  // shift
       constant(layer.out, 0.0F);  // running mean
       constant(layer.out, 1.0F);  // running variance
+    } else if (layer.kind == LayerKind::kGroupNorm) {
+      constant(layer.out, 1.0F);
+      constant(layer.out, 0.0F);
     }
   }
   return weights;

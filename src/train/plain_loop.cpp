@@ -28,6 +28,9 @@ torch::nn::Sequential build(const Network& network) {
           module->push_back(nn::BatchNorm1d(layer.out));
         }
         break;
+      case LayerKind::kGroupNorm:
+        module->push_back(nn::GroupNorm(nn::GroupNormOptions(layer.groups, layer.out)));
+        break;
       case LayerKind::kRelu:
         module->push_back(nn::ReLU());
         break;

@@ -72,7 +72,7 @@ void TorchNet::store_gradients(std::span<float> out) const {
 namespace {
 
 constexpr double kBatchNormMomentum = 0.1;
-constexpr double kBatchNormEpsilon = 1e-5;
+constexpr double kNormEpsilon = 1e-5;
 
 class SequentialNet final : public TorchNet {
  public:
@@ -127,8 +127,13 @@ class SequentialNet final : public TorchNet {
           const bool of_batch = several && (bits != nullptr || batch_statistics_);
           // Evaluation leaves the running statistics as they are.
           const double momentum = bits != nullptr ? kBatchNormMomentum : 0.0;
-          x = torch::batch_norm(x, scale, shift, mean, tensor(), of_batch, momentum,
-                                kBatchNormEpsilon, /*cudnn_enabled=*/true);
+          x = torch::batch_norm(x, scale, shift, mean, tensor(), of_batch, momentum, kNormEpsilon,
+                                /*cudnn_enabled=*/true);
+          break;
+        }
+        case LayerKind::kGroupNorm: {
+          const torch::Tensor& scale = tensor();
+          x = torch::group_norm(x, layer.groups, scale, tensor(), kNormEpsilon);
           break;
         }
         case LayerKind::kRelu:

@@ -85,7 +85,7 @@ TEST(Adversaries, LabelFlipChangesTheLabelAlone) {
   double mean = 0.0;
   constexpr int kPairs = 50;
   for (int i = 0; i < kPairs; ++i) {
-    ASSERT_TRUE(adversary->craft(scene, trainer->get(), bits, pair));
+    ASSERT_TRUE(adversary->craft(scene, trainer->get(), bits, std::span(&pair, 1)));
     EXPECT_EQ(pair.first.size(), scene.dimension);
     EXPECT_NE(pair.first, pair.second);
     mean += cosine(pair.first, pair.second) / kPairs;
@@ -93,18 +93,44 @@ TEST(Adversaries, LabelFlipChangesTheLabelAlone) {
   EXPECT_LT(mean, -0.2);  // a trained model turns the gradient round
 }
 
-TEST(Adversaries, ASingleSampleHasTheGradientOfItsPlace) {
-  const Scene scene = scene_after(0);
-  const auto trainer = scene.factory->make();
-  ASSERT_TRUE(trainer && (*trainer)->load(scene.weights));
-  for (const std::uint32_t index : {0U, 17U, 11999U}) {
-    std::vector<float> whole(scene.dimension), alone;
-    ASSERT_TRUE((*trainer)->gradient(*scene.data, std::span(&index, 1), scene.preprocess, whole));
-    ASSERT_TRUE(example_gradient(scene, **trainer, single(*scene.data, index), alone));
-    EXPECT_EQ(whole, alone);
-    const std::int32_t other = (scene.data->labels[index] + 1) % scene.data->classes;
-    ASSERT_TRUE(example_gradient(scene, **trainer, single(*scene.data, index, other), alone));
-    EXPECT_NE(whole, alone);
+// Pairs that are crafted together are those that are crafted one by one, to the last bit, and they
+// are the gradients of the chosen examples.
+TEST(Adversaries, PairsCraftedTogetherAreThoseCraftedAlone) {
+  for (const char* const model : {"linear", "mlp(12)", "srr-mnist", "ldp-fed", "ldp-fed-gn"}) {
+    SceneRequest request;
+    request.data = "embedded";
+    request.model = model;
+    request.train_rounds = 2;
+    const auto scene = make_scene(request, nullptr);
+    ASSERT_TRUE(scene) << scene.error().message;
+    const auto trainer = scene->factory->make();
+    ASSERT_TRUE(trainer && (*trainer)->load(scene->weights));
+    for (const AdversaryEntry* const entry :
+         {&benign_adversary, &label_flip_adversary, &gradient_flip_adversary}) {
+      const auto adversary = entry->make();
+      BitSource bits = BitSource::from_seed(7, "craft");
+      std::vector<GradientPair> together(40);
+      ASSERT_TRUE(adversary->craft(*scene, trainer->get(), bits, together));
+      bits = BitSource::from_seed(7, "craft");
+      BitSource again = BitSource::from_seed(7, "craft");
+      for (const GradientPair& pair : together) {
+        GradientPair alone;
+        ASSERT_TRUE(adversary->craft(*scene, trainer->get(), bits, std::span(&alone, 1)));
+        EXPECT_EQ(pair.first, alone.first) << model;
+        EXPECT_EQ(pair.second, alone.second) << model;
+        const ExamplePair examples = adversary->choose(*scene, again);
+        std::vector<float> own(scene->dimension);
+        Dataset relabelled = select(*scene->data, std::span(&examples.first.sample, 1));
+        constexpr std::uint32_t kOnly = 0;
+        ASSERT_TRUE((*trainer)->gradient(relabelled, std::span(&kOnly, 1), scene->preprocess, own));
+        EXPECT_EQ(pair.first, own) << model;
+        if (!examples.second) continue;
+        relabelled = select(*scene->data, std::span(&examples.second->sample, 1));
+        relabelled.labels.front() = examples.second->label;
+        ASSERT_TRUE((*trainer)->gradient(relabelled, std::span(&kOnly, 1), scene->preprocess, own));
+        EXPECT_EQ(pair.second, own) << model;
+      }
+    }
   }
 }
 
@@ -121,7 +147,7 @@ TEST(Adversaries, CollusionMakesGradientsLong) {
     GradientPair pair;
     double sum = 0.0;
     for (int i = 0; i < 50; ++i) {
-      EXPECT_TRUE(who.craft(at, trainer->get(), bits, pair));
+      EXPECT_TRUE(who.craft(at, trainer->get(), bits, std::span(&pair, 1)));
       EXPECT_TRUE(pair.second.empty());  // the opposite
       sum += norm_of(pair.first) / 50.0;
     }

@@ -34,8 +34,9 @@ class Fixed final : public Adversary {
  public:
   Fixed(std::vector<float> first, std::vector<float> second)
       : first_(std::move(first)), second_(std::move(second)) {}
-  Result<void> craft(const Scene&, Trainer*, BitSource&, GradientPair& out) const override {
-    out = {first_, second_};
+  Result<void> craft(const Scene&, Trainer*, BitSource&,
+                     std::span<GradientPair> out) const override {
+    for (GradientPair& pair : out) pair = {first_, second_};
     return {};
   }
   bool constant() const noexcept override { return true; }

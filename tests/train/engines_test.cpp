@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <new>
 #include <numeric>
 #include <thread>
@@ -73,7 +74,12 @@ Network random_network(BitSource& bits, SampleShape input, bool norms) {
     if (bits.below(2) == 0) network.layers.push_back(layer);
   };
   const auto between = [&](bool spatial) {
-    if (norms) {
+    if (spatial && bits.below(2) == 0) {
+      // Any number of groups that divides the channels.
+      auto groups = static_cast<std::int64_t>(1 + bits.below(static_cast<std::uint64_t>(channels)));
+      while (channels % groups != 0) --groups;
+      network.layers.push_back({.kind = LayerKind::kGroupNorm, .out = channels, .groups = groups});
+    } else if (norms) {
       maybe({.kind = LayerKind::kBatchNorm, .out = channels, .spatial = spatial});
     }
     maybe({.kind = LayerKind::kRelu});
@@ -206,7 +212,7 @@ TEST(Engines, GradientsOfRandomNetworksAgree) {
 
 TEST(Engines, TrainAlikeWithEveryOptimizer) {
   const Dataset data = halves(100);
-  for (const char* const name : {"mlp(20)", "srr-mnist", "ldp-fed"}) {
+  for (const char* const name : {"mlp(20)", "srr-mnist", "ldp-fed", "ldp-fed-gn"}) {
     const Engines engines = engines_of(*find_network(name, data.shape, 2));
     const std::vector<float> start = engines.torch->initial_weights(2);
     for (const Optimizer optimizer : {Optimizer::kSgd, Optimizer::kAdam, Optimizer::kRmsprop}) {
@@ -280,14 +286,40 @@ TEST(Engines, TrainPrivatelyAlike) {
       options.batch_size = 40;
       options.learning_rate = 0.5;
       const auto expected = trained_by(*engines.torch, start, data, options);
+      // The native engine keeps a share of the clip, 1.3e-4 here, for what its sums round.
       EXPECT_LT(norm_of(expected, trained_by(*engines.native, start, data, options)),
-                1e-4 * norm_of(expected, start));
+                3e-4 * norm_of(expected, start));
     }
   }
 }
 
-/// Who else is in the batch never shows in a sample's gradient: the step of two samples is exactly
-/// the sum of the integers that each adds by itself.
+/// A sample that is not finite adds nothing, and the others are as they would be without it.
+TEST(Engines, ASampleThatIsNotFiniteAddsNothing) {
+  const SampleShape shape{1, 9, 9};
+  for (const char* const name : {"srr-mnist", "mlp(20)"}) {
+    const Engines engines = engines_of(*find_network(name, shape, kClasses));
+    const std::vector<float> start = engines.native->initial_weights(4);
+    const auto step = [&](float first_value) {
+      Dataset data = samples(shape, 40);
+      std::get<std::vector<float>>(data.values)[0] = first_value;
+      TrainOptions options;
+      options.clip = 0.1;
+      options.batch_size = 40;
+      options.learning_rate = 40.0;
+      return trained_by(*engines.native, start, data, options);
+    };
+    const auto with = step(0.5F);
+    for (const float wrong :
+         {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 3e38F}) {
+      const auto without = step(wrong);
+      EXPECT_LE(norm_of(with, without), 0.2 * (1.0 + 1e-5)) << name << ' ' << wrong;
+      EXPECT_GT(norm_of(with, without), 0.01) << name << ' ' << wrong;
+    }
+  }
+}
+
+/// Who else is in the batch never shows in a sample's gradient: the step of two samples is, but for
+/// the last bits of the sum, what each adds by itself.
 TEST(Engines, AStepOfOneSampleLessDiffersByThatSampleAlone) {
   const SampleShape shape{1, 9, 9};
   const Dataset data = samples(shape, 40);
@@ -314,7 +346,9 @@ TEST(Engines, AStepOfOneSampleLessDiffersByThatSampleAlone) {
     double square = 0.0;
     for (std::size_t i = 0; i < whole.size(); ++i) {
       const double moved = double{whole[i]} - double{less[i]};
-      EXPECT_NEAR(moved, double{alone[i]} - double{weights[i]}, 1e-5);
+      // What is kept of the clip for rounding depends on the size of a lot.
+      const double expected = double{alone[i]} - double{weights[i]};
+      EXPECT_NEAR(moved, expected, 1e-5 + 2e-4 * std::abs(expected));
       square += moved * moved;
     }
     EXPECT_LE(std::sqrt(square), 0x1p14 * 1e-3 * (1.0 + 1e-5)) << name;
@@ -370,6 +404,15 @@ TEST(Engines, ARequestNamesItsEngine) {
     const auto made = choose_engine(request, make_torch_factory);
     return made ? (*made)->version() : made.error().message;
   };
+  // A native one asks for LibTorch when it saves a model, not before.
+  const auto lazy = choose_engine(request, [](const TrainerRequest& asked) {
+    return Result<std::shared_ptr<const TrainerFactory>>(
+        fail(ErrorKind::kNotFound, "asked for " + asked.network.name));
+  });
+  ASSERT_TRUE(lazy);
+  const auto saved = (*lazy)->save((*lazy)->initial_weights(1), "unwritten.pt");
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().message, "asked for mlp(4)");
   EXPECT_EQ(version("auto"), "native, CPU");
   EXPECT_EQ(version("native"), "native, CPU");
   EXPECT_NE(version("torch").find("LibTorch"), std::string::npos);

@@ -43,7 +43,7 @@ TEST(Gradient, BothEnginesTellTheSame) {
   const DataSplit data = make_embedded(0);
   const TrainerRequest request = request_of("linear", data.train.shape);
   const auto torch = *make_torch_factory(request);
-  const auto native = *make_native_factory(request, torch);
+  const auto native = *make_native_factory(request);
   EXPECT_EQ(native->initial_weights(4), torch->initial_weights(4));
   for (const std::size_t count : {1, 2, 300}) {
     const Told first = told_by(*torch, data.train, count),

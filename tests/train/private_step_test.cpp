@@ -91,6 +91,95 @@ TEST(PrivateStep, OrderOfSamplesNeverChangesABit) {
   EXPECT_EQ(sum_of(lot, 1.0), forward);
 }
 
+// A group's float32 chain of additions rounds, so that one sample more moves what is computed by
+// more than the sample's own norm. With the share of the clip that products_of sets aside it stays
+// within the clip; without it, it does not (so this test would see a share of 0, or one for a
+// single addition).
+TEST(PrivateStep, ASampleMovesAChainOfFloatsByTheClipAtMost) {
+  constexpr std::size_t kSize = 64;
+  constexpr double kClip = 1.0;
+  const Lots lots{.samples = 1000, .size = 32, .steps = 1};
+  const Products products = products_of(lots, kSize, kClip, 32);
+  ASSERT_EQ(products.group, 32U);
+  ASSERT_EQ(products.most % products.group, 0U);
+  BitSource bits = BitSource::from_seed(5, "chains");
+  double worst = 0.0;
+  for (int turn = 0; turn < 2000; ++turn) {
+    // Equal elements err together, which is the worst that they can do.
+    const auto element =
+        static_cast<float>(kClip * (1.0 - products.slack) / std::sqrt(static_cast<double>(kSize)) *
+                           (1.0 - 0.01 * bits.unit()));
+    float sum = 0.0F;
+    for (std::size_t i = 0; i < products.group; ++i) {
+      const float before = sum;
+      sum = sum + element;
+      const double moved = (double{sum} - double{before}) * std::sqrt(double{kSize});
+      worst = std::max(worst, moved / (double{element} * std::sqrt(double{kSize})));
+    }
+  }
+  EXPECT_GT(worst, 1.0 + 1e-7);
+  EXPECT_LE(worst * (1.0 - products.slack), 1.0);
+}
+
+TEST(PrivateStep, WhatProductsTakeOfTheClip) {
+  const auto of = [](std::uint64_t samples, std::uint64_t size) {
+    return products_of({.samples = samples, .size = size, .steps = 1}, 160000, 1.0, 32);
+  };
+  EXPECT_EQ(of(600, 10).most, 96U);  // 2 * 10 + 64, in groups of 32
+  EXPECT_NEAR(of(600, 10).slack, 96 * 35 * 0x1p-24, 2e-6);
+  EXPECT_EQ(of(20, 10).most, 32U);
+  // Large lots go in smaller groups, and at last not at all.
+  EXPECT_LT(of(10000, 400).group, 32U);
+  EXPECT_GE(of(10000, 400).group, 4U);
+  EXPECT_LT(of(10000, 400).slack, 0.0011);
+  EXPECT_EQ(of(60000, 10000).group, 0U);
+  EXPECT_EQ(of(60000, 10000).slack, 0.0);
+  EXPECT_EQ(products_of({.samples = 10, .size = 10, .steps = 1}, 10, 1e-30, 32).group, 0U);
+}
+
+// Parts of gradients and a product make the sum that whole gradients make.
+TEST(PrivateStep, WrittenPartsAndProductsAddUp) {
+  constexpr std::size_t kSize = 96;
+  constexpr std::size_t kFirst = 32;
+  const Products products = products_of({.samples = 40, .size = 10, .steps = 1}, kSize, 0.5, 32);
+  for (const double noise : {0.0, 1.5}) {
+    PrivateStep whole;
+    whole.begin(kSize, options_of(0.5, noise), {}, products);
+    PrivateStep parts;
+    parts.begin(kSize, options_of(0.5, noise), {}, products);
+    std::vector<float> out(kSize);
+    for (std::size_t lot = 0; lot < 3; ++lot) {
+      bool has_product = false;
+      for (std::uint64_t i = 0; i < 3; ++i) {
+        const auto gradient = gradient_of(10 * lot + i, kSize, i == 1 ? 1e-3 : 2.0);
+        whole.add(gradient);
+        const double square = norm_of(gradient) * norm_of(gradient);
+        const double factor = parts.factor(square);
+        EXPECT_TRUE(parts.fits(factor * factor * square));
+        EXPECT_FALSE(parts.fits(1.01 * 0.25));
+        if (has_product && i <= lot) parts.add_product(out, kFirst);
+        for (std::size_t at = kFirst; at < kSize; ++at) {
+          const auto scaled = static_cast<float>(factor * static_cast<double>(gradient[at]));
+          out[at] = (has_product && i > lot ? out[at] : 0.0F) + scaled;
+        }
+        has_product = true;
+        parts.add_written(std::span(gradient).first(kFirst), factor);
+      }
+      BitSource first = BitSource::from_seed(lot, "noise");
+      BitSource second = BitSource::from_seed(lot, "noise");
+      std::vector<float> expected(kSize);
+      TrainOptions options;
+      whole.finish(first, 10.0, expected);
+      parts.finish(second, 10.0, out, kFirst);
+      for (std::size_t at = 0; at < kSize; ++at) {
+        // A noisy sum may round to the next point of the lattice.
+        EXPECT_NEAR(out[at], expected[at], noise > 0.0 ? 0.04 : 2e-7) << at;
+      }
+    }
+  }
+  EXPECT_EQ(PrivateStep(8, options_of(1.0, 0.0)).factor(std::nan("")), 0.0);
+}
+
 // 20,000 deviates of one step. Their variance is (clip noise)^2 (1 + 1 / (12 * 2^2)); its estimate
 // deviates by 1 %, so 6 % is six deviations (2e-9), and noise that was 4 % off would mostly be
 // seen. The mean is within 6 deviations too.
