@@ -197,7 +197,8 @@ Result<bool> Coordinator::submit(const std::string& name, const Awaited& report,
   round_->arrived(place, report.group);
   tell({monitor::What::kReportAccepted, report.round});
   show_progress();
-  changed_.notify_all();
+  // Nobody waits for a single report: waking the run for each costs more than adding it.
+  if (round_->complete()) changed_.notify_all();
   return true;
 }
 
