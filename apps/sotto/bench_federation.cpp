@@ -12,6 +12,8 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/machine.h"
+#include "bench_ingest.h"
 #include "federation/round.h"
 #include "load_child.h"
 #include "monitor/metrics.h"
@@ -36,13 +38,22 @@ struct Arguments {
 struct Measured {
   double join_seconds = 0.0;
   std::uint64_t held_bytes = 0;    // memory that the connected clients added
-  std::uint64_t ingest_bytes = 0;  // and the round of reports
+  std::uint64_t ingest_bytes = 0;  // and the rounds of reports, at their peak
   std::uint64_t report_bytes = 0;
   double server_mb_per_second = 0.0;
   double bare_mb_per_second = 0.0;
+  double server_processor_seconds = 0.0;  // of a report, at both ends
+  double bare_processor_seconds = 0.0;
   double permute_gb_per_second = 0.0;
   double copy_gb_per_second = 0.0;
+  IngestFloor floor;  // of a report
   double ratio() const { return server_mb_per_second / bare_mb_per_second; }
+  double processor_ratio() const { return bare_processor_seconds / server_processor_seconds; }
+  /// The processor ratio of a server that did nothing but open and add.
+  double best_ratio() const {
+    return bare_processor_seconds /
+           (bare_processor_seconds + floor.open_seconds + floor.add_seconds);
+  }
   double permute_ratio() const { return permute_gb_per_second / copy_gb_per_second; }
 };
 
@@ -85,7 +96,7 @@ class Federation {
   Result<Measured> measure(Progress& progress);
 
  private:
-  Result<double> ingest(LoadChild& child);
+  Result<LoadTime> ingest(LoadChild& child);
   Result<void> permute(Measured& measured) const;
 
   const Arguments& arguments_;
@@ -94,7 +105,7 @@ class Federation {
   RoundPlan plan_;
 };
 
-Result<double> Federation::ingest(LoadChild& child) {
+Result<LoadTime> Federation::ingest(LoadChild& child) {
   const std::vector<float> model(arguments_.weights);
   auto collected =
       std::async(std::launch::async, [&] { return collect_round(*coordinator_, plan_, model); });
@@ -163,25 +174,36 @@ Result<Measured> Federation::measure(Progress& progress) {
   const unsigned steps = arguments_.turns + 2;
   progress.update(0, steps, "clients connect");
   const std::uint32_t joined = std::max(arguments_.clients, arguments_.reports);
-  SOTTO_TRY(measured.join_seconds, child.hold(server_->address(), joined));
+  SOTTO_TRY(const LoadTime joining, child.hold(server_->address(), joined));
+  measured.join_seconds = joining.seconds;
   const std::uint64_t held = monitor::resident_bytes();
   measured.held_bytes = held - std::min(before, held);
+  restart_peak();
   const double megabytes = static_cast<double>(measured.report_bytes) * arguments_.reports / 1e6;
-  std::vector<std::array<double, 3>> turns;  // ratio, server, bare
+  std::vector<std::array<double, 3>> turns;      // ratio, server, bare
+  std::vector<std::array<double, 3>> processor;  // the same in processor seconds of a report
   for (unsigned turn = 0; turn < arguments_.turns; ++turn) {
     progress.update(turn + 1, steps, "reports");
-    SOTTO_TRY(const double bare, child.send(drain->address(), rpc::LoadTarget::kDrain,
-                                            arguments_.reports, arguments_.streams));
-    SOTTO_TRY(const double served, ingest(child));
-    turns.push_back({bare / served, megabytes / served, megabytes / bare});
+    SOTTO_TRY(const LoadTime bare, child.send(drain->address(), rpc::LoadTarget::kDrain,
+                                              arguments_.reports, arguments_.streams));
+    SOTTO_TRY(const LoadTime served, ingest(child));
+    turns.push_back(
+        {bare.seconds / served.seconds, megabytes / served.seconds, megabytes / bare.seconds});
+    processor.push_back({bare.processor_seconds / served.processor_seconds,
+                         served.processor_seconds / arguments_.reports,
+                         bare.processor_seconds / arguments_.reports});
   }
   // The turn with the median ratio: both sides of it saw the same machine.
   std::ranges::sort(turns);
   const auto& median = turns[turns.size() / 2];
   measured.server_mb_per_second = median[1];
   measured.bare_mb_per_second = median[2];
-  const std::uint64_t after = monitor::resident_bytes();
-  measured.ingest_bytes = after - std::min(held, after);
+  std::ranges::sort(processor);
+  measured.server_processor_seconds = processor[processor.size() / 2][1];
+  measured.bare_processor_seconds = processor[processor.size() / 2][2];
+  const std::uint64_t peak = peak_resident_bytes();
+  measured.ingest_bytes = peak - std::min(held, peak);
+  SOTTO_TRY(measured.floor, measure_ingest_floor(plan_, report, key));
   progress.update(steps - 1, steps, "permutation");
   SOTTO_CHECK(permute(measured));
   return measured;
@@ -199,8 +221,18 @@ void print_table(const Arguments& arguments, const Measured& measured) {
              fmt::format("{:.0f} MB/s opened, checked, added", measured.server_mb_per_second),
              fmt::format("{:.0f} MB/s bare gRPC", measured.bare_mb_per_second),
              fmt::format("{:.2f}", measured.ratio())});
-  table.add({"memory of these rounds", byte_size(measured.ingest_bytes),
-             fmt::format("model {}", byte_size(arguments.weights * sizeof(float))), ""});
+  table.add({"the same in processor time",
+             fmt::format("{:.0f} us a report", 1e6 * measured.server_processor_seconds),
+             fmt::format("{:.0f} us bare gRPC", 1e6 * measured.bare_processor_seconds),
+             fmt::format("{:.2f}", measured.processor_ratio())});
+  table.add({"what cannot be left out",
+             fmt::format("{:.0f} us opened, {:.0f} us added", 1e6 * measured.floor.open_seconds,
+                         1e6 * measured.floor.add_seconds),
+             "bare gRPC and these", fmt::format("{:.2f}", measured.best_ratio())});
+  const double model = static_cast<double>(arguments.weights * sizeof(float));
+  table.add({"memory of these rounds, at most", byte_size(measured.ingest_bytes),
+             fmt::format("model {}", byte_size(arguments.weights * sizeof(float))),
+             fmt::format("{:.1f}", static_cast<double>(measured.ingest_bytes) / model)});
   table.add({"a batch permuted", fmt::format("{:.1f} GB/s", measured.permute_gb_per_second),
              fmt::format("{:.1f} GB/s memcpy", measured.copy_gb_per_second),
              fmt::format("{:.2f}", measured.permute_ratio())});
@@ -215,6 +247,7 @@ Result<int> bench_federation(const Arguments& given) {
     arguments.weights = std::min<std::size_t>(arguments.weights, 100'000);
     arguments.turns = 1;
   }
+  share_memory_pool();  // as a server does
   Progress progress("bench");
   SOTTO_TRY(const Measured measured, Federation(arguments).measure(progress));
   progress.clear();
@@ -234,6 +267,12 @@ Result<int> bench_federation(const Arguments& given) {
       {"server_mb_per_second", measured.server_mb_per_second},
       {"bare_mb_per_second", measured.bare_mb_per_second},
       {"ratio", measured.ratio()},
+      {"server_processor_seconds", measured.server_processor_seconds},
+      {"bare_processor_seconds", measured.bare_processor_seconds},
+      {"processor_ratio", measured.processor_ratio()},
+      {"open_seconds", measured.floor.open_seconds},
+      {"add_seconds", measured.floor.add_seconds},
+      {"best_ratio", measured.best_ratio()},
       {"permute_gb_per_second", measured.permute_gb_per_second},
       {"copy_gb_per_second", measured.copy_gb_per_second},
       {"permute_ratio", measured.permute_ratio()}};

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/sha256.h"
 #include "claims_shown.h"
 #include "federation_options.h"
@@ -37,7 +38,7 @@ struct Arguments {
 
 constexpr const char* kSealKey = "seal.key";
 constexpr const char* kRunTag = "run.tag";
-constexpr const char* kRoster = "roster.json";
+constexpr const char* kRoster = "roster.txt";
 constexpr const char* kRequests = "requests.sqlite";
 
 /// What tells this training from others, kept beside its state.
@@ -109,6 +110,7 @@ std::string traffic_text(const RoundPlan& plan, std::size_t weights) {
 }
 
 Result<int> serve(const Arguments& arguments) {
+  share_memory_pool();
   const std::atomic<bool>& stop = stop_requested();
   SOTTO_TRY(const rpc::Security security, arguments.security.read(identity::Role::kServer));
   ShownRun run;

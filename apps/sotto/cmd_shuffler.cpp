@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/machine.h"
 #include "federation_options.h"
 #include "monitor_options.h"
 #include "rpc/shuffler.h"
@@ -21,6 +22,7 @@ struct Arguments {
 };
 
 Result<int> relay(const Arguments& arguments) {
+  share_memory_pool();
   rpc::ShufflerOptions options;
   options.stop = &stop_requested();
   SOTTO_TRY(options.security, arguments.security.read(identity::Role::kShuffler));

@@ -1,6 +1,7 @@
 #include "load_child.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,15 @@
 
 namespace sotto::cli {
 namespace {
+
+double processor_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
 
 /// The child's life: until the pipe ends.
 void work(std::FILE* in, std::FILE* out, const rpc::LoadReport& report) {
@@ -25,6 +35,7 @@ void work(std::FILE* in, std::FILE* out, const rpc::LoadReport& report) {
     unsigned streams = 1;
     words >> what >> address >> clients >> streams;
     Result<double> done = 0.0;
+    const double before = processor_seconds();
     if (what == "hold") {
       const Stopwatch clock;
       auto joined = rpc::Crowd::join(address, clients);
@@ -39,7 +50,9 @@ void work(std::FILE* in, std::FILE* out, const rpc::LoadReport& report) {
                             what == "drain" ? rpc::LoadTarget::kDrain : rpc::LoadTarget::kServer,
                             report, clients, streams);
     }
-    fmt::print(out, "{}\n", done ? fmt::format("ok {}", *done) : "no " + done.error().message);
+    fmt::print(out, "{}\n",
+               done ? fmt::format("ok {} {}", *done, processor_seconds() - before)
+                    : "no " + done.error().message);
     std::fflush(out);
   }
 }
@@ -80,24 +93,30 @@ LoadChild::~LoadChild() {
   ::waitpid(child_, nullptr, 0);
 }
 
-Result<double> LoadChild::ask(const std::string& line) {
+Result<LoadTime> LoadChild::ask(const std::string& line) {
   const std::string text = line + '\n';
   std::string answer;
+  const double before = processor_seconds();
   if (::write(to_, text.data(), text.size()) == static_cast<ssize_t>(text.size())) {
     char c = 0;
     while (::read(from_, &c, 1) == 1 && c != '\n') answer += c;
   }
-  if (answer.starts_with("ok ")) return std::stod(answer.substr(3));
+  if (answer.starts_with("ok ")) {
+    LoadTime time;
+    std::istringstream(answer.substr(3)) >> time.seconds >> time.processor_seconds;
+    time.processor_seconds += processor_seconds() - before;
+    return time;
+  }
   return fail(ErrorKind::kIo, "bench federation: the clients' process: " +
                                   (answer.empty() ? "it has ended" : answer.substr(3)));
 }
 
-Result<double> LoadChild::hold(const std::string& address, std::uint32_t clients) {
+Result<LoadTime> LoadChild::hold(const std::string& address, std::uint32_t clients) {
   return ask(fmt::format("hold {} {}", address, clients));
 }
 
-Result<double> LoadChild::send(const std::string& address, rpc::LoadTarget target,
-                               std::uint32_t clients, unsigned streams) {
+Result<LoadTime> LoadChild::send(const std::string& address, rpc::LoadTarget target,
+                                 std::uint32_t clients, unsigned streams) {
   return ask(fmt::format("{} {} {} {}", target == rpc::LoadTarget::kDrain ? "drain" : "send",
                          address, clients, streams));
 }

@@ -11,6 +11,12 @@
 
 namespace sotto::cli {
 
+/// Time by the clock, and of processors in both processes together.
+struct LoadTime {
+  double seconds = 0.0;
+  double processor_seconds = 0.0;
+};
+
 class LoadChild {
  public:
   /// `report` is what the child sends.
@@ -19,15 +25,15 @@ class LoadChild {
   LoadChild(LoadChild&& other) noexcept;
   LoadChild& operator=(LoadChild&&) = delete;
 
-  /// Connects and joins so many clients, and holds them; seconds.
-  Result<double> hold(const std::string& address, std::uint32_t clients);
-  /// Hands in reports of so many clients; seconds.
-  Result<double> send(const std::string& address, rpc::LoadTarget target, std::uint32_t clients,
-                      unsigned streams);
+  /// Connects and joins so many clients, and holds them.
+  Result<LoadTime> hold(const std::string& address, std::uint32_t clients);
+  /// Hands in reports of so many clients.
+  Result<LoadTime> send(const std::string& address, rpc::LoadTarget target, std::uint32_t clients,
+                        unsigned streams);
 
  private:
   LoadChild() = default;
-  Result<double> ask(const std::string& line);
+  Result<LoadTime> ask(const std::string& line);
   pid_t child_ = -1;
   int to_ = -1;
   int from_ = -1;

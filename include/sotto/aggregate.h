@@ -48,19 +48,23 @@ class Aggregator {
 
   std::shared_ptr<const Mechanism> mechanism_;
   RoundId round_;
-  std::uint64_t capacity_;      // reports that sums can take without overflow
-  std::uint64_t accepted_ = 0;  // envelopes
+  std::uint64_t capacity_;                           // reports that sums can take without overflow
+  std::uint64_t accepted_ = 0;                       // envelopes
+  using Span = std::pair<std::size_t, std::size_t>;  // first coordinate, and how many
+  using Waiting = std::map<Span, std::uint32_t>;
   void add_bits(const PackedSymbols& bits, std::size_t first);
-  /// Moves what waits into the sums; called before they are read.
+  Waiting::iterator waiting_at(std::size_t first, std::size_t size);
+  /// Moves what waits into the sums, of one range or of all; called before they are read.
+  void settle(Waiting::value_type& range) const;
   void settle() const;
 
   mutable std::vector<std::int64_t> sums_;
   mutable std::vector<std::uint32_t> counts_;
   /// Single bits wait here, one byte a coordinate, with the ranges that they came for and how
-  /// often: adding to bytes takes an eighth of the memory's time.
+  /// often: adding to bytes takes an eighth of the memory's time. A range is settled when its bytes
+  /// are full, and not the whole model with it.
   mutable std::vector<std::uint8_t> waiting_;
-  mutable std::map<std::pair<std::size_t, std::size_t>, std::uint32_t> ranges_;
-  mutable std::uint32_t waits_ = 0;  // envelopes: never more than a byte can count
+  mutable Waiting ranges_;  // none overlaps another, and none counts more than a byte can
 };
 
 }  // namespace sotto

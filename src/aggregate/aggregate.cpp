@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <limits>
+
+#include "aggregate/add_bits.h"
 
 namespace sotto {
 namespace {
@@ -38,46 +39,48 @@ bool for_pieces(const PackedSymbols& packed, Visit&& visit) {
   return true;
 }
 
-/// The bits of a byte as eight bytes, lowest first.
-constexpr std::array<std::uint64_t, 256> kSpread = [] {
-  std::array<std::uint64_t, 256> table{};
-  for (std::uint64_t byte = 0; byte < 256; ++byte) {
-    for (unsigned bit = 0; bit < 8; ++bit) table[byte] |= ((byte >> bit) & 1) << (8 * bit);
-  }
-  return table;
-}();
-
 }  // namespace
+
+Aggregator::Waiting::iterator Aggregator::waiting_at(std::size_t first, std::size_t size) {
+  const auto [it, fresh] = ranges_.try_emplace({first, size}, 0U);
+  if (!fresh) return it;
+  const bool before = it != ranges_.begin() && [&] {
+    const Span& left = std::prev(it)->first;
+    return left.first + left.second > first;
+  }();
+  const auto next = std::next(it);
+  if (!before && (next == ranges_.end() || next->first.first >= first + size)) return it;
+  // Cut otherwise than what waits here: ranges that wait never overlap, so each counts for itself.
+  ranges_.erase(it);
+  settle();
+  return ranges_.try_emplace({first, size}, 0U).first;
+}
 
 void Aggregator::add_bits(const PackedSymbols& bits, std::size_t first) {
   if (waiting_.empty()) waiting_.assign(sums_.size(), 0);
-  if (waits_ == std::numeric_limits<std::uint8_t>::max()) settle();
+  const auto range = waiting_at(first, bits.size());
+  if (range->second == std::numeric_limits<std::uint8_t>::max()) settle(*range);
   const std::span<const std::byte> bytes = bits.bytes();
   std::uint8_t* const waiting = waiting_.data() + first;
   const std::size_t whole = bits.size() / 8;
-  for (std::size_t i = 0; i < whole; ++i) {
-    std::uint64_t eight = 0;
-    std::memcpy(&eight, waiting + 8 * i, sizeof eight);
-    // No byte carries into the next: each counts 255 at most.
-    eight += kSpread[std::to_integer<std::size_t>(bytes[i])];
-    std::memcpy(waiting + 8 * i, &eight, sizeof eight);
-  }
+  add_packed_bits(bytes.first(whole), waiting);
   for (std::size_t i = 8 * whole; i < bits.size(); ++i) {
     waiting[i] = static_cast<std::uint8_t>(waiting[i] + bits[i]);
   }
-  ++ranges_[{first, bits.size()}];
-  ++waits_;
+  ++range->second;
+}
+
+void Aggregator::settle(Waiting::value_type& range) const {
+  const auto [first, size] = range.first;
+  for (std::size_t i = first; i < first + size; ++i) sums_[i] += waiting_[i];
+  for (std::size_t i = first; i < first + size; ++i) counts_[i] += range.second;
+  std::fill_n(waiting_.begin() + static_cast<std::ptrdiff_t>(first), size, std::uint8_t{0});
+  range.second = 0;
 }
 
 void Aggregator::settle() const {
-  if (waits_ == 0) return;
-  for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += waiting_[i];
-  std::ranges::fill(waiting_, std::uint8_t{0});
-  for (const auto& [range, times] : ranges_) {
-    for (std::size_t i = range.first; i < range.first + range.second; ++i) counts_[i] += times;
-  }
+  for (Waiting::value_type& range : ranges_) settle(range);
   ranges_.clear();
-  waits_ = 0;
 }
 
 Aggregator::Aggregator(std::shared_ptr<const Mechanism> mechanism, RoundId round)

@@ -101,6 +101,48 @@ Result<void> write_file_atomically(const std::filesystem::path& path, std::strin
   return write_file_atomically(path, std::as_bytes(std::span(content)), readers);
 }
 
+Result<AppendedFile> AppendedFile::open(const std::filesystem::path& path, std::size_t size) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code code;
+  std::filesystem::create_directories(folder, code);
+  if (code) return fail(ErrorKind::kIo, folder.string() + ": " + code.message());
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return fail(ErrorKind::kIo, path.string() + ": cannot be opened: " + reason());
+  AppendedFile file(path, fd, size);
+  if (::ftruncate(fd, static_cast<off_t>(size)) != 0 || ::fsync(fd) != 0) {
+    return fail(ErrorKind::kIo, path.string() + ": cannot be written: " + reason());
+  }
+  sync_folder(folder);
+  return file;
+}
+
+AppendedFile::AppendedFile(AppendedFile&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
+
+AppendedFile& AppendedFile::operator=(AppendedFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(fd_, other.fd_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+AppendedFile::~AppendedFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<void> AppendedFile::append(std::string_view piece) {
+  const auto end = static_cast<off_t>(size_);
+  if (::lseek(fd_, end, SEEK_SET) == end && write_all(fd_, std::as_bytes(std::span(piece))) &&
+      ::fdatasync(fd_) == 0) {
+    size_ += piece.size();
+    return {};
+  }
+  const std::string why = reason();
+  // What is left of the piece is overwritten by the next one, or cut off when the file is opened.
+  (void)!::ftruncate(fd_, end);
+  return fail(ErrorKind::kIo, path_.string() + ": cannot be written: " + why);
+}
+
 Result<std::vector<std::byte>> read_file(const std::filesystem::path& path, std::size_t limit) {
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) {

@@ -23,6 +23,26 @@ Result<void> write_file_atomically(const std::filesystem::path& path,
 Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view content,
                                    Readers readers = Readers::kEveryone);
 
+/// A file that grows by whole pieces, each synced to the disk before append() returns. A piece that
+/// could not be written, or was cut short by a crash, is not in the file: whoever opens it says how
+/// much of it counts.
+class AppendedFile {
+ public:
+  /// Makes the file where there is none; what is behind `size` bytes is cut off.
+  static Result<AppendedFile> open(const std::filesystem::path& path, std::size_t size);
+  AppendedFile(AppendedFile&& other) noexcept;
+  AppendedFile& operator=(AppendedFile&& other) noexcept;
+  ~AppendedFile();
+  Result<void> append(std::string_view piece);
+
+ private:
+  AppendedFile(std::filesystem::path path, int fd, std::size_t size)
+      : path_(std::move(path)), fd_(fd), size_(size) {}
+  std::filesystem::path path_;
+  int fd_;
+  std::size_t size_;
+};
+
 /// An error where no files can be written into this folder, or the folder cannot be made: asked
 /// before long work whose results go there. Makes nothing.
 Result<void> check_folder_can_be_written(const std::filesystem::path& folder);

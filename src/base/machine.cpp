@@ -4,6 +4,10 @@
 #include <fstream>
 #include <thread>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace sotto {
 
 std::string machine_text() {
@@ -17,6 +21,18 @@ std::string machine_text() {
   }
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   return std::to_string(cores) + (cores == 1 ? " core" : " cores") + model;
+}
+
+void share_memory_pool() {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
+void give_back_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 }  // namespace sotto

@@ -1,4 +1,4 @@
-// Which machine this is, for records of what was measured.
+// Which machine this is, for records of what was measured, and what it is asked to take back.
 #pragma once
 
 #include <string>
@@ -7,5 +7,13 @@ namespace sotto {
 
 /// "2 cores, AMD EPYC 9R14": cores, and the model of the processor where the system tells it.
 std::string machine_text();
+
+/// All threads that start later take memory from one pool. A thread that serves one call after the
+/// other would otherwise leave what a report took in a pool of its own, and the next one would fill
+/// another: a server's memory would grow with the number of pools, and its pages be new each time.
+void share_memory_pool();
+
+/// Hands freed memory back to the system, after something large that was needed once.
+void give_back_memory();
 
 }  // namespace sotto

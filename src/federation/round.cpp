@@ -45,8 +45,11 @@ std::uint64_t CollectedRound::released() const {
 
 Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan,
                                      std::span<const float> model, std::uint64_t min_batch) {
-  SOTTO_TRY(const Intake empty, Intake::make(plan));
-  std::vector<Intake> intakes(transport.lanes(), empty);
+  std::vector<Intake> intakes;
+  for (unsigned lane = 0; lane < transport.lanes(); ++lane) {
+    SOTTO_TRY(Intake empty, Intake::make(plan));
+    intakes.push_back(std::move(empty));
+  }
   SOTTO_TRY(const Delivery delivery, transport.collect(plan, model, sinks_of(intakes)));
 
   const Stopwatch merging;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/machine.h"
 #include "base/parallel.h"
 #include "federation/attendance.h"
 #include "federation/baselines.h"
@@ -54,10 +55,7 @@ TrainOptions make_options(const Recipe::Train& train) {
 Result<std::shared_ptr<Transport>> server_side(const Recipe& recipe, const RunOptions& options,
                                                LocalTransport& clients,
                                                const TrainerFactory& factory) {
-  if (options.transport) {
-    SOTTO_CHECK(check_remote(recipe));
-    return options.transport;
-  }
+  if (options.transport) return options.transport;
   if (!recipe.aggregate.secure) {
     const LocalClients& all = clients.clients();
     SOTTO_TRY(auto rounds, factory.device_rounds({all.data, all.preprocess, all.options,
@@ -72,6 +70,13 @@ Result<std::shared_ptr<Transport>> server_side(const Recipe& recipe, const RunOp
                                      ": aggregate.secure needs a program that was built with "
                                      "secure aggregation (SOTTO_SECURE=ON)");
 #endif
+}
+
+/// A server whose clients are elsewhere trains on nothing: of the training set it needs shape and
+/// labels, by which a simulation would cut it, and not the samples.
+void forget_samples(Dataset& train) {
+  std::visit([](auto& values) { std::decay_t<decltype(values)>().swap(values); }, train.values);
+  give_back_memory();
 }
 
 /// From here on the clients' data are their randomized records.
@@ -113,10 +118,12 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   Setup setup;
   const auto seed = static_cast<std::uint64_t>(recipe.federation.seed);
 
+  if (options.transport) SOTTO_CHECK(check_remote(recipe));
   SOTTO_CHECK(check_features(recipe));
   SOTTO_TRY(DataSplit data, options.data ? Result<DataSplit>(*options.data)
                                          : load_data(data_request(recipe, options.data_folder)));
   SOTTO_CHECK(apply_features(recipe.data.features, data, thread_count(options.threads)));
+  if (options.transport) forget_samples(data.train);
   setup.data = std::make_unique<const DataSplit>(std::move(data));
   const Dataset& train = setup.data->train;
 

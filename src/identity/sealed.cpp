@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "identity/keys.h"
 
@@ -40,12 +41,24 @@ const unsigned char* take(const unsigned char* in, T& value) {
 }
 
 /// Plaintext that is wiped: it is a report, but nobody's business on the way.
-struct Wiped {
-  std::vector<unsigned char> bytes;
-  explicit Wiped(std::size_t size) : bytes(size) {}
+class Wiped {
+ public:
+  static Wiped zeros(std::size_t size) { return {std::make_unique<unsigned char[]>(size), size}; }
+  /// For what is about to be overwritten whole.
+  static Wiped unset(std::size_t size) {
+    return {std::make_unique_for_overwrite<unsigned char[]>(size), size};
+  }
   Wiped(const Wiped&) = delete;
   Wiped& operator=(const Wiped&) = delete;
-  ~Wiped() { sodium_memzero(bytes.data(), bytes.size()); }
+  ~Wiped() { sodium_memzero(bytes_.get(), size_); }
+  unsigned char* data() { return bytes_.get(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  Wiped(std::unique_ptr<unsigned char[]> bytes, std::size_t size)
+      : bytes_(std::move(bytes)), size_(size) {}
+  std::unique_ptr<unsigned char[]> bytes_;
+  std::size_t size_;
 };
 
 tl::unexpected<Error> corrupt(const std::string& what) {
@@ -87,8 +100,8 @@ Result<std::vector<std::byte>> seal(const Envelope& envelope, const ChunkPlan& p
                 "sealed chunk: an envelope of " + std::to_string(content.size()) +
                     " bytes where the plan's largest has " + std::to_string(plan.largest_envelope));
   }
-  Wiped plain(kHeaderBytes + plan.largest_envelope);  // zeros, and so the padding
-  unsigned char* out = plain.bytes.data();
+  Wiped plain = Wiped::zeros(kHeaderBytes + plan.largest_envelope);  // and so the padding
+  unsigned char* out = plain.data();
   *out++ = kVersion;
   const TaskDigest task = digest_of(plan.task);
   out = std::copy(task.begin(), task.end(), out);
@@ -98,8 +111,8 @@ Result<std::vector<std::byte>> seal(const Envelope& envelope, const ChunkPlan& p
   std::memcpy(out, content.data(), content.size());
 
   std::vector<std::byte> chunk(plan.sealed_bytes());
-  if (crypto_box_seal(reinterpret_cast<unsigned char*>(chunk.data()), plain.bytes.data(),
-                      plain.bytes.size(), server.data()) != 0) {
+  if (crypto_box_seal(reinterpret_cast<unsigned char*>(chunk.data()), plain.data(), plain.size(),
+                      server.data()) != 0) {
     return fail(ErrorKind::kRefused, "sealed chunk: the server's key is not a valid X25519 key");
   }
   return chunk;
@@ -113,12 +126,12 @@ Result<Envelope> open_sealed(std::span<const std::byte> chunk, const ChunkPlan& 
     return corrupt(std::to_string(chunk.size()) + " bytes; every chunk of this round has " +
                    std::to_string(plan.sealed_bytes()));
   }
-  Wiped plain(kHeaderBytes + plan.largest_envelope);
-  if (crypto_box_seal_open(plain.bytes.data(), reinterpret_cast<const unsigned char*>(chunk.data()),
+  Wiped plain = Wiped::unset(kHeaderBytes + plan.largest_envelope);
+  if (crypto_box_seal_open(plain.data(), reinterpret_cast<const unsigned char*>(chunk.data()),
                            chunk.size(), server.public_key.data(), server.secret.data()) != 0) {
     return corrupt("changed on its way, or not sealed for this server");
   }
-  const unsigned char* in = plain.bytes.data();
+  const unsigned char* in = plain.data();
   if (*in++ != kVersion) return corrupt("of another version than 1");
   const TaskDigest task = digest_of(plan.task);
   if (!std::equal(task.begin(), task.end(), in)) return corrupt("of another training");
@@ -131,7 +144,7 @@ Result<Envelope> open_sealed(std::span<const std::byte> chunk, const ChunkPlan& 
   in = take(in, length);
   if (round != plan.round) return corrupt("of another round");
   if (length > plan.largest_envelope) return corrupt("a length beyond its end");
-  const unsigned char* const end = plain.bytes.data() + plain.bytes.size();
+  const unsigned char* const end = plain.data() + plain.size();
   if (std::any_of(in + length, end, [](unsigned char byte) { return byte != 0; })) {
     return corrupt("padding that is not zero");
   }

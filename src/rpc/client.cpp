@@ -11,7 +11,8 @@ namespace sotto::rpc {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kRetryPause{200};
+constexpr std::chrono::duration<double> kRetryPause{0.2};
+constexpr std::chrono::duration<double> kLongestPause{5.0};
 
 class Client {
  public:
@@ -30,7 +31,8 @@ class Client {
   }
   /// What the ledger says that this client has spent by now.
   void tell_spent(RoundId round) const;
-  /// Calls again while the other side cannot be reached, as long as patience lasts.
+  /// Calls again while the other side cannot be reached, as long as patience lasts, and while it is
+  /// busy, however long.
   template <class Call>
   auto patiently(Call&& call) const -> decltype(call());
   Result<void> take_part();
@@ -56,16 +58,20 @@ template <class Call>
 auto Client::patiently(Call&& call) const -> decltype(call()) {
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(options_.patience_seconds));
+  std::chrono::duration<double> pause = kRetryPause;
   // Each new reason is told once.
   for (std::string told;;) {
     auto result = call();
     if (result || result.error().kind != ErrorKind::kIo) return result;
-    if (stopped() || Clock::now() >= end) return result;
+    const bool busy = is_busy(result.error().message);
+    if (stopped() || (!busy && Clock::now() >= end)) return result;
     if (result.error().message != told) {
       told = result.error().message;
       note(told + "; trying again");
     }
-    std::this_thread::sleep_for(kRetryPause);
+    // Many who were turned away must not come back together.
+    pause = busy ? std::min(2 * pause, kLongestPause) : kRetryPause;
+    std::this_thread::sleep_for(busy ? pause * (0.5 + BitSource::from_system().unit() / 2) : pause);
   }
 }
 

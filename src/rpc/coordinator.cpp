@@ -166,39 +166,39 @@ Result<std::optional<Coordinator::Awaited>> Coordinator::awaited(const std::stri
   if (!group) return fail(ErrorKind::kRefused, "this client was not asked in this round");
   const Collection::Group& wanted = round_->groups()[*group];
   if (wanted.arrived.contains(place)) return std::optional<Awaited>();
-  return std::optional<Awaited>(Awaited{*group, wanted.form});
+  return std::optional<Awaited>(Awaited{round, *group, wanted.form});
 }
 
-Result<bool> Coordinator::submit(const std::string& name, RoundId round,
-                                 std::span<const std::vector<std::byte>> sealed) {
-  SOTTO_TRY(const std::optional<Awaited> expected, awaited(name, round));
-  if (!expected) return false;
-  const ReportForm& form = *expected->form;
-  if (sealed.size() != form.chunks()) {
-    return fail(ErrorKind::kRefused, "a report of " + std::to_string(sealed.size()) +
-                                         " chunks instead of " + std::to_string(form.chunks()));
-  }
-  std::vector<Envelope> envelopes;
-  for (std::size_t i = 0; i < sealed.size(); ++i) {
-    SOTTO_TRY(Envelope envelope,
-              open_chunk(sealed[i], chunk_plan(round, form), form.chunk(i), key_));
-    envelopes.push_back(std::move(envelope));
+Result<Envelope> Coordinator::open_report(const Awaited& report, std::size_t position,
+                                          std::span<const std::byte> sealed) const {
+  const ReportForm& form = *report.form;
+  return open_chunk(sealed, chunk_plan(report.round, form), form.chunk(position), key_);
+}
+
+Result<bool> Coordinator::submit(const std::string& name, const Awaited& report,
+                                 std::span<const std::optional<Envelope>> opened) {
+  if (opened.size() != report.form->chunks() ||
+      !std::ranges::all_of(opened, [](const auto& chunk) { return chunk.has_value(); })) {
+    return fail(ErrorKind::kRefused,
+                "a report without all of its " + std::to_string(report.form->chunks()) + " chunks");
   }
   const std::scoped_lock lock(mutex_);
   SOTTO_TRY(const std::uint32_t place, place_of(name));
-  if (!is_open(round)) {
-    return fail(ErrorKind::kRefused, "round " + std::to_string(round) + " is not open any more");
+  if (!is_open(report.round)) {
+    return fail(ErrorKind::kRefused,
+                "round " + std::to_string(report.round) + " is not open any more");
   }
-  if (round_->group_of(place) != expected->group) {
+  if (round_->group_of(place) != report.group) {
     return fail(ErrorKind::kRefused, "this client has declined the round");
   }
-  if (round_->groups()[expected->group].arrived.contains(place)) return false;
+  if (round_->groups()[report.group].arrived.contains(place)) return false;
   // All of them were checked, so none is refused now and the report counts whole.
-  for (const Envelope& envelope : envelopes) SOTTO_CHECK(sinks_.front()(envelope));
-  round_->arrived(place, expected->group);
-  tell({monitor::What::kReportAccepted, round});
+  for (const auto& envelope : opened) SOTTO_CHECK(sinks_.front()(*envelope));
+  round_->arrived(place, report.group);
+  tell({monitor::What::kReportAccepted, report.round});
   show_progress();
-  changed_.notify_all();
+  // Nobody waits for a single report: waking the run for each costs more than adding it.
+  if (round_->complete()) changed_.notify_all();
   return true;
 }
 

@@ -79,13 +79,17 @@ class Coordinator final : public Transport {
 
   /// What a report of this client must look like now; nothing where its report is counted already.
   struct Awaited {
+    RoundId round = 0;
     std::size_t group = 0;
     std::shared_ptr<const ReportForm> form;
   };
   Result<std::optional<Awaited>> awaited(const std::string& name, RoundId round);
-  /// A whole report, its chunks still sealed. False where it was counted before.
-  Result<bool> submit(const std::string& name, RoundId round,
-                      std::span<const std::vector<std::byte>> sealed);
+  /// Opens a chunk of such a report and refuses what is not exactly what its place asks for.
+  Result<Envelope> open_report(const Awaited& report, std::size_t position,
+                               std::span<const std::byte> sealed) const;
+  /// A whole report, all its chunks opened above. False where it was counted before.
+  Result<bool> submit(const std::string& name, const Awaited& report,
+                      std::span<const std::optional<Envelope>> opened);
 
   // ---- for the shuffler
   struct Open {

@@ -17,6 +17,13 @@ namespace tls = grpc::experimental;
 /// A connection that is cut without a word is noticed after one interval and one timeout.
 constexpr int kKeepaliveMs = 15000;
 constexpr int kKeepaliveTimeoutMs = 10000;
+/// Calls at once, of all clients: each has a thread. Who comes then is told RESOURCE_EXHAUSTED.
+constexpr int kMostCalls = 2048;
+/// Calls at once on one connection; the other side's library keeps the rest back.
+constexpr int kCallsOfAConnection = 16;
+/// Threads of each queue that wait for the next call instead of ending: making one for each call
+/// takes as long as opening a small report.
+constexpr int kIdleThreads = 16;
 /// While a connection is waited for, how often to look whether it was refused.
 constexpr std::chrono::milliseconds kLook{100};
 
@@ -189,6 +196,9 @@ Result<std::unique_ptr<grpc::Server>> listen(const std::string& address, const S
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kKeepaliveMs / 2);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kCallsOfAConnection);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, kIdleThreads);
+  builder.SetResourceQuota(grpc::ResourceQuota("sotto").SetMaxThreads(kMostCalls));
   for (grpc::Service* const service : services) builder.RegisterService(service);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {

@@ -15,11 +15,6 @@ identity::RequestFacts facts_of(const std::string& audience, const char* method,
   return {audience, method, name, 0, ""};
 }
 
-std::string certificate_of(const grpc::ServerContext& context) {
-  const auto pem = context.auth_context()->FindPropertyValues("x509_pem_cert");
-  return pem.size() == 1 ? std::string(pem.front().data(), pem.front().size()) : std::string();
-}
-
 tl::unexpected<Error> refused(const identity::Refusal& refusal) {
   Error error = refusal.error();
   // Too many now may be few enough later.
@@ -29,6 +24,11 @@ tl::unexpected<Error> refused(const identity::Refusal& refusal) {
 }
 
 }  // namespace
+
+std::string certificate_of(const grpc::ServerContext& context) {
+  const auto pem = context.auth_context()->FindPropertyValues("x509_pem_cert");
+  return pem.size() == 1 ? std::string(pem.front().data(), pem.front().size()) : std::string();
+}
 
 Result<Gate> Gate::open(const Security& security, const std::filesystem::path& memory) {
   if (security.plain()) return plain();

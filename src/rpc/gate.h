@@ -62,6 +62,9 @@ class Gate {
   identity::ReplayGuard guard_;
 };
 
+/// The other side's certificate (PEM); empty where connections are plain.
+std::string certificate_of(const grpc::ServerContext& context);
+
 /// The message as a client sends it to the node `audience`; unsigned where connections are plain.
 v1::Signed sign(const Security& security, const std::string& audience, const char* method,
                 const std::string& name, const google::protobuf::Message& message);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/sha256.h"
+#include "rpc/turnstile.h"
 
 namespace sotto::rpc {
 namespace {
@@ -154,10 +155,17 @@ void write_task(const Coordinator::Pulled& pulled, const std::string& recipe_has
   message.set_send_after_ms(milliseconds(task.send_after_seconds));
 }
 
+void ReportDigest::add(std::size_t position, std::span<const std::byte> sealed) {
+  const auto head = sealed.first(std::min(sealed.size(), kHead));
+  std::ranges::copy(head, heads_[position].begin());
+}
+
+std::string ReportDigest::hex() const { return sha256_hex(std::as_bytes(std::span(heads_))); }
+
 std::string digest_of(std::span<const std::vector<std::byte>> chunks) {
-  Sha256 hash;
-  for (const std::vector<std::byte>& chunk : chunks) hash.add(chunk);
-  return hash.hex();
+  ReportDigest digest(chunks.size());
+  for (std::size_t i = 0; i < chunks.size(); ++i) digest.add(i, chunks[i]);
+  return digest.hex();
 }
 
 Result<Submission> read_submission(const v1::SubmitHeader& header) {
@@ -221,6 +229,14 @@ void write_open(const Coordinator::Open& open, const Coordinator::Settings& sett
   }
 }
 
+bool is_busy(const std::string& message) {
+  // Our own word, the gate's for too many requests, and the library's for too many calls.
+  for (const std::string_view sign : {kBusy, "too-many: ", "Server Threadpool Exhausted"}) {
+    if (message.find(sign) != std::string::npos) return true;
+  }
+  return false;
+}
+
 grpc::Status to_status(const Error& error) {
   switch (error.kind) {
     case ErrorKind::kUsage:
@@ -231,7 +247,9 @@ grpc::Status to_status(const Error& error) {
     case ErrorKind::kRefused:
       return {grpc::StatusCode::FAILED_PRECONDITION, error.message};
     case ErrorKind::kIo:
-      return {grpc::StatusCode::UNAVAILABLE, error.message};
+      return {is_busy(error.message) ? grpc::StatusCode::RESOURCE_EXHAUSTED
+                                     : grpc::StatusCode::UNAVAILABLE,
+              error.message};
     case ErrorKind::kInternal:
       break;
   }
@@ -246,8 +264,10 @@ Error to_error(const grpc::Status& status, const std::string& place) {
     case grpc::StatusCode::CANCELLED:
     case grpc::StatusCode::UNKNOWN:
       return {ErrorKind::kIo, text};
-    case grpc::StatusCode::INVALID_ARGUMENT:
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      // The library says the same of a message that is too long, which it stays.
+      return {is_busy(status.error_message()) ? ErrorKind::kIo : ErrorKind::kCorrupt, text};
+    case grpc::StatusCode::INVALID_ARGUMENT:
       return {ErrorKind::kCorrupt, text};
     case grpc::StatusCode::FAILED_PRECONDITION:
     case grpc::StatusCode::UNAUTHENTICATED:

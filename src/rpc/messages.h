@@ -52,7 +52,20 @@ struct Submission {
   Tag run{};
   std::string digest;  // of the chunks
 };
-/// SHA-256 over all sealed chunks by position, in hex.
+/// What a header says of its chunks, so that its signature covers them: SHA-256 over the first 48
+/// bytes of each, by position, in hex. They are the box's one-time key and the authenticator of
+/// all its other bytes, so nobody but its maker can put other content behind the same 48 bytes;
+/// the server finds that out when it opens the box. The rest need not be read a second time.
+class ReportDigest {
+ public:
+  explicit ReportDigest(std::size_t chunks) : heads_(chunks) {}
+  void add(std::size_t position, std::span<const std::byte> sealed);
+  std::string hex() const;
+
+ private:
+  static constexpr std::size_t kHead = 32 + 16;
+  std::vector<std::array<std::byte, kHead>> heads_;
+};
 std::string digest_of(std::span<const std::vector<std::byte>> chunks);
 Result<Submission> read_submission(const v1::SubmitHeader& header);
 
@@ -67,6 +80,9 @@ void write_open(const Coordinator::Open& open, const Coordinator::Settings& sett
 
 // ---- errors, at the border of the network ---------------------------------------------------
 
+/// Whether an error says that the other side has too much to do now: it travels as
+/// RESOURCE_EXHAUSTED and is worth another attempt, however long it takes.
+bool is_busy(const std::string& message);
 grpc::Status to_status(const Error& error);
 /// kIo where another attempt may help.
 Error to_error(const grpc::Status& status, const std::string& place);

@@ -1,9 +1,7 @@
 #include "rpc/roster.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-
-#include "base/file.h"
+#include <charconv>
 
 namespace sotto::rpc {
 
@@ -15,24 +13,42 @@ Result<void> check_name(const std::string& name) {
               "a name of a federation's member has 1 to 64 printable characters and no spaces");
 }
 
-Result<Roster> Roster::open(std::filesystem::path file, std::size_t clients) {
-  Roster roster(std::move(file), clients);
-  if (roster.file_.empty() || !std::filesystem::exists(roster.file_)) return roster;
-  SOTTO_TRY(const std::string text, read_text(roster.file_));
-  const auto bad = [&] {
-    return fail(ErrorKind::kCorrupt, roster.file_.string() + ": not a list of clients and places");
-  };
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return bad();
-  for (const auto& [name, place] : json.items()) {
-    if (!check_name(name) || !place.is_number_unsigned() || place.get<std::uint64_t>() >= clients) {
-      return bad();
-    }
-    const auto index = place.get<std::uint32_t>();
-    if (!roster.names_.emplace(index, name).second) return bad();
-    roster.places_[name] = index;
+Result<Roster> Roster::open(const std::filesystem::path& file, std::size_t clients) {
+  Roster roster(clients);
+  if (file.empty()) return roster;
+  std::string text;
+  if (std::filesystem::exists(file)) {
+    SOTTO_TRY(text, read_text(file));
   }
+  // Behind the last end of a line is what was never told.
+  text.resize(text.rfind('\n') + 1);
+  if (!roster.read(text)) {
+    return fail(ErrorKind::kCorrupt, file.string() + ": not a list of places and clients");
+  }
+  SOTTO_TRY(roster.file_, AppendedFile::open(file, text.size()));
   return roster;
+}
+
+Result<void> Roster::read(const std::string& text) {
+  const auto bad = [] { return fail(ErrorKind::kCorrupt, "not a list of places and clients"); };
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    const char* const last = text.data() + end;
+    std::uint32_t place = 0;
+    const auto [rest, code] = std::from_chars(text.data() + begin, last, place);
+    if (code != std::errc() || rest == last || *rest != ' ') return bad();
+    const std::string name(rest + 1, last);
+    if (!check_name(name) || place >= clients_ || !take(name, place)) return bad();
+    begin = end + 1;
+  }
+  return {};
+}
+
+bool Roster::take(const std::string& name, std::uint32_t place) {
+  if (names_.contains(place) || !places_.emplace(name, place).second) return false;
+  names_.emplace(place, name);
+  while (names_.contains(first_free_)) ++first_free_;
+  return true;
 }
 
 std::optional<std::uint32_t> Roster::find(const std::string& name) const {
@@ -54,29 +70,14 @@ Result<std::uint32_t> Roster::join(const std::string& name, std::optional<std::u
                                                               : " is another's place of the ") +
                                          std::to_string(clients_));
   }
-  std::uint32_t place = wanted.value_or(0);
-  if (!wanted) {
-    while (names_.contains(place)) ++place;
-    if (place >= clients_) {
-      return fail(ErrorKind::kRefused,
-                  "all " + std::to_string(clients_) + " clients of the recipe are here");
-    }
+  const std::uint32_t place = wanted.value_or(first_free_);
+  if (place >= clients_) {
+    return fail(ErrorKind::kRefused,
+                "all " + std::to_string(clients_) + " clients of the recipe are here");
   }
-  places_[name] = place;
-  names_[place] = name;
-  if (auto kept = keep(); !kept) {
-    places_.erase(name);
-    names_.erase(place);
-    return tl::unexpected(kept.error());
-  }
+  if (file_) SOTTO_CHECK(file_->append(std::to_string(place) + ' ' + name + '\n'));
+  take(name, place);
   return place;
-}
-
-Result<void> Roster::keep() const {
-  if (file_.empty()) return {};
-  nlohmann::json json = nlohmann::json::object();
-  for (const auto& [name, place] : places_) json[name] = place;
-  return write_file_atomically(file_, json.dump(2) + '\n');
 }
 
 }  // namespace sotto::rpc

@@ -1,4 +1,8 @@
 // Who is which client of the recipe: a name gets a place, once, and keeps it over restarts.
+//
+// The file has a line for each client, "PLACE NAME", which is appended and synced before the client
+// is told: a join costs the same whether it is the first or the ten-thousandth. A line that a crash
+// cut short was told to nobody and is cut off.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "base/file.h"
 #include "sotto/result.h"
 
 namespace sotto::rpc {
@@ -17,7 +22,7 @@ Result<void> check_name(const std::string& name);
 class Roster {
  public:
   /// `clients` places; what `file` remembers is taken over. An empty path remembers nothing.
-  static Result<Roster> open(std::filesystem::path file, std::size_t clients);
+  static Result<Roster> open(const std::filesystem::path& file, std::size_t clients);
 
   /// The place of this name: the one that it has, the wanted one, or the first that is free.
   Result<std::uint32_t> join(const std::string& name, std::optional<std::uint32_t> wanted);
@@ -25,14 +30,15 @@ class Roster {
   std::size_t size() const noexcept { return places_.size(); }
 
  private:
-  Roster(std::filesystem::path file, std::size_t clients)
-      : file_(std::move(file)), clients_(clients) {}
-  Result<void> keep() const;
+  explicit Roster(std::size_t clients) : clients_(clients) {}
+  Result<void> read(const std::string& text);
+  bool take(const std::string& name, std::uint32_t place);
 
-  std::filesystem::path file_;
+  std::optional<AppendedFile> file_;
   std::size_t clients_;
   std::map<std::string, std::uint32_t, std::less<>> places_;
   std::map<std::uint32_t, std::string> names_;
+  std::uint32_t first_free_ = 0;  // no place before it is
 };
 
 }  // namespace sotto::rpc

@@ -97,9 +97,9 @@ class ClientDesk final : public v1::Coordinator::Service {
 
   Result<void> submit(const grpc::ServerContext& context, SubmitReader& reader,
                       v1::SubmitReply& reply) {
+    Turnstile::Turn turn = turn_of(turnstile_, context);
+    SOTTO_CHECK(turn.entered());
     SOTTO_TRY(const Submission submission, read_header(reader, context, method::kSubmit, gate_));
-    const Turnstile::Turn turn(turnstile_, submission.name);
-    SOTTO_CHECK(turn.check());
     const Invitation& invitation = coordinator_.settings().invitation;
     if (submission.run != invitation.run || submission.recipe_hash != invitation.recipe_hash) {
       return fail(ErrorKind::kRefused, "a report of another run or recipe");
@@ -110,8 +110,16 @@ class ClientDesk final : public v1::Coordinator::Service {
       return {};
     }
     const ChunkCount count{awaited->form->chunks(), awaited->form->sealed_bytes()};
-    SOTTO_TRY(const auto chunks, read_chunks(reader, submission, count, invitation.latency));
-    SOTTO_TRY(const bool fresh, coordinator_.submit(submission.name, submission.round, chunks));
+    SOTTO_CHECK(turn.admit(submission.name, count.chunks * count.bytes));
+    // Opened as they come: sealed and open a report lies in memory once.
+    std::vector<std::optional<Envelope>> opened(count.chunks);
+    SOTTO_CHECK(read_chunks(
+        reader, submission, count, invitation.latency,
+        [&](std::size_t position, std::span<const std::byte> sealed) -> Result<void> {
+          SOTTO_TRY(opened[position], coordinator_.open_report(*awaited, position, sealed));
+          return {};
+        }));
+    SOTTO_TRY(const bool fresh, coordinator_.submit(submission.name, *awaited, opened));
     reply.set_known(!fresh);
     return {};
   }

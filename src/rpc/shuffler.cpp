@@ -62,9 +62,9 @@ class ReportDesk final : public v1::Relay::Service {
   }
 
   Result<bool> submit(const grpc::ServerContext& context, SubmitReader& reader) {
+    Turnstile::Turn turn = turn_of(turnstile_, context);
+    SOTTO_CHECK(turn.entered());
     SOTTO_TRY(const Submission submission, read_header(reader, context, method::kRelay, gate_));
-    const Turnstile::Turn turn(turnstile_, submission.name);
-    SOTTO_CHECK(turn.check());
     ChunkCount count;
     {
       const std::scoped_lock lock(desk_.mutex);
@@ -72,10 +72,17 @@ class ReportDesk final : public v1::Relay::Service {
       const SpoolRound::Group& group = desk_.spool.round().groups[submission.group];
       count = {group.chunks, group.chunk_bytes};
     }
-    SOTTO_TRY(const auto chunks, read_chunks(reader, submission, count, false));
+    SOTTO_CHECK(turn.admit(submission.name, count.chunks * count.bytes));
+    std::vector<std::byte> report;
+    report.reserve(count.chunks * count.bytes);
+    SOTTO_CHECK(read_chunks(reader, submission, count, false,
+                            [&](std::size_t, std::span<const std::byte> sealed) -> Result<void> {
+                              report.insert(report.end(), sealed.begin(), sealed.end());
+                              return {};
+                            }));
     const std::scoped_lock lock(desk_.mutex);
     SOTTO_CHECK(check(submission));
-    return desk_.spool.add(submission.name, submission.group, chunks);
+    return desk_.spool.add(submission.name, submission.group, report);
   }
 
   Desk& desk_;

@@ -76,7 +76,7 @@ Result<void> Spool::load(std::size_t index) {
 }
 
 Result<bool> Spool::add(const std::string& sender, std::size_t index,
-                        std::span<const std::vector<std::byte>> chunks) {
+                        std::span<const std::byte> report) {
   const auto refuse = [](const std::string& what) {
     return fail(ErrorKind::kRefused, "report refused: " + what);
   };
@@ -88,17 +88,10 @@ Result<bool> Spool::add(const std::string& sender, std::size_t index,
   }
   if (group.closed) return refuse("the batch is closed");
   const SpoolRound::Group& form = round_.groups[index];
-  if (chunks.size() != form.chunks || std::ranges::any_of(chunks, [&](const auto& chunk) {
-        return chunk.size() != form.chunk_bytes;
-      })) {
+  if (report.size() != form.chunks * form.chunk_bytes) {
     return refuse("its chunks are not as many or not as long as the round's");
   }
-  std::vector<std::byte> bytes;
-  bytes.reserve(form.chunks * form.chunk_bytes);
-  for (const std::vector<std::byte>& chunk : chunks) {
-    bytes.insert(bytes.end(), chunk.begin(), chunk.end());
-  }
-  SOTTO_CHECK(write_file_atomically(group_folder(index) / (file + kReport), bytes));
+  SOTTO_CHECK(write_file_atomically(group_folder(index) / (file + kReport), report));
   group.senders.push_back(file);
   return true;
 }

@@ -47,10 +47,9 @@ class Spool {
   Result<void> begin(const SpoolRound& round);
   const SpoolRound& round() const { return round_; }
 
-  /// Keeps a report for good. False: it is here already. Refuses one that is not as announced and
-  /// one that comes after the batch was closed.
-  Result<bool> add(const std::string& sender, std::size_t group,
-                   std::span<const std::vector<std::byte>> chunks);
+  /// Keeps a report, its chunks one after the other, for good. False: it is here already. Refuses
+  /// one that is not as long as announced and one that comes after the batch was closed.
+  Result<bool> add(const std::string& sender, std::size_t group, std::span<const std::byte> report);
   /// Reports of different senders.
   std::uint64_t reports(std::size_t group) const { return groups_[group].senders.size(); }
 

@@ -3,11 +3,11 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <mutex>
-#include <set>
+#include <functional>
 
 #include "rpc/gate.h"
 #include "rpc/messages.h"
+#include "rpc/turnstile.h"
 #include "sotto/v1/federation.grpc.pb.h"
 
 namespace sotto::rpc {
@@ -20,42 +20,18 @@ struct ChunkCount {
   std::size_t bytes = 0;
 };
 
+/// The call's place among those that hand in a report.
+Turnstile::Turn turn_of(Turnstile& turnstile, const grpc::ServerContext& context);
 /// The header, if its sender may hand in a report here.
 Result<Submission> read_header(SubmitReader& reader, const grpc::ServerContext& context,
                                const char* method, Gate& gate);
-/// Exactly these chunks and nothing after them, as the header's digest says; by position, in
-/// whatever order they came where `any_order`.
-Result<std::vector<std::vector<std::byte>>> read_chunks(SubmitReader& reader,
-                                                        const Submission& submission,
-                                                        const ChunkCount& count, bool any_order);
-
-/// Who is handing in a report now: each client one at a time, so that nobody can make a role hold
-/// more than one report of it in memory.
-class Turnstile {
- public:
-  class Turn {
-   public:
-    Turn(Turnstile& turnstile, std::string name)
-        : turnstile_(turnstile), name_(std::move(name)), mine_(turnstile_.enter(name_)) {}
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-    ~Turn() {
-      if (mine_) turnstile_.leave(name_);
-    }
-    /// kIo: try again, the other one will have ended.
-    Result<void> check() const;
-
-   private:
-    Turnstile& turnstile_;
-    std::string name_;
-    bool mine_;
-  };
-
- private:
-  bool enter(const std::string& name);
-  void leave(const std::string& name);
-  std::mutex mutex_;
-  std::set<std::string> inside_;
-};
+/// What becomes of a chunk; an error refuses the report.
+using TakeChunk =
+    std::function<Result<void>(std::size_t position, std::span<const std::byte> sealed)>;
+/// Hands over exactly these chunks, each as it comes and where it lies, so that nobody holds a
+/// report twice; in whatever order they come where `any_order`. An error where something is missing
+/// or follows, or where they are not what the header's digest says: what was taken is then void.
+Result<void> read_chunks(SubmitReader& reader, const Submission& submission,
+                         const ChunkCount& count, bool any_order, const TakeChunk& take);
 
 }  // namespace sotto::rpc

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/simd.h"
 #include "stage_fixture.h"
 
 namespace sotto {
@@ -92,6 +93,37 @@ TEST(Aggregator, BitsAddUpOneByOne) {
   mechanism->decode(sums, kReports, 0, expected);
   EXPECT_EQ(released(lanes[0]), expected);
   EXPECT_EQ(lanes[0].release()->reports(), kReports);
+}
+
+/// As a shuffler hands them over, place by place: bytes of one place fill up while others wait.
+TEST(Aggregator, BitsAddUpPlaceByPlaceOnEveryInstructionSet) {
+  constexpr std::size_t kSize = 517;
+  constexpr std::uint64_t kReports = 600;
+  const Domain domain{flat_layout(kSize), {Range{0.0, 1.0}}};
+  const std::shared_ptr<const Mechanism> mechanism =
+      make_mechanism("two-point", domain, {{"epsilon", 1.0}}).value();
+  BitSource bits = BitSource::from_seed(6, "bits");
+  std::vector<std::vector<Envelope>> reports;
+  std::vector<std::int64_t> sums(kSize);
+  for (std::uint64_t report = 0; report < kReports; ++report) {
+    const Bounded input = bound(Update(domain.layout, std::vector<float>(kSize, 0.4F)), domain);
+    reports.push_back(pack(mechanism->perturb(input, bits), kRound, 130));
+    for (const Envelope& e : reports.back()) {
+      for (std::size_t i = 0; i < e.symbols().size(); ++i) sums[e.position() + i] += e.symbols()[i];
+    }
+  }
+  std::vector<double> expected(kSize);
+  mechanism->decode(sums, kReports, 0, expected);
+  const SimdLevel best = simd_level();
+  for (const SimdLevel level : simd_levels()) {
+    set_simd_level(level);
+    Aggregator aggregator(mechanism, kRound);
+    for (std::size_t place = 0; place < reports.front().size(); ++place) {
+      for (const auto& report : reports) ASSERT_TRUE(aggregator.accept(report[place]));
+    }
+    EXPECT_EQ(released(aggregator), expected) << name_of(level);
+  }
+  set_simd_level(best);
 }
 
 TEST(Aggregator, RefusesWhatDoesNotBelong) {

@@ -54,11 +54,11 @@ class Federation:
                    "--round-seconds", self.round_seconds, *self.security("server"),
                    *self.rehearsal, *more)
 
-    def start_shuffler(self, **options):
+    def start_shuffler(self, *more, **options):
         self.start("shuffler", "shuffler", "--state", self.folder / "spool",
                    "--listen", f"127.0.0.1:{self.shuffler_port}",
                    "--server", f"127.0.0.1:{self.server_port}",
-                   "--min-batch", self.min_batch, *self.security("shuffler"), **options)
+                   "--min-batch", self.min_batch, *self.security("shuffler"), *more, **options)
 
     def start_client(self, index, *more, limits=("--unlimited",), data="embedded"):
         name = f"client-{index}"

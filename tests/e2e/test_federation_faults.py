@@ -2,10 +2,12 @@
 disks, garbage, and somebody who listens."""
 
 import os
+import random
 import resource
 import signal
 import socket
 import struct
+import threading
 import zipfile
 
 from federation import Federation
@@ -181,9 +183,54 @@ class FaultsTest(SottoTest):
         largest = max(tensors, key=len)
         return struct.unpack(f"<{len(largest) // 4}f", largest)
 
+    def write_data(self, name, seed):
+        """A set of numbers whose labels, in their order, and whose sizes of classes are its own."""
+        draw = random.Random(seed)
+        sizes = draw.sample(range(130, 400), 5)
+        labels = [label for label, size in enumerate(sizes) for _ in range(size)]
+        draw.shuffle(labels)
+        columns = 300
+        rows = [",".join([str((x * (label + 1) + draw.randrange(3)) % 7) for x in range(columns)])
+                + f",{label}" for label in labels]
+        file = self.folder / name
+        header = ",".join([f"x{x}" for x in range(columns)] + ["label"])
+        file.write_text(header + "\n" + "\n".join(rows) + "\n")
+        return file, labels, sizes
+
+    @staticmethod
+    def forms_of_labels(labels, run=16):
+        """So many labels in a row, in the usual encodings; few enough that the samples which are held
+        out for testing leave most runs whole."""
+        for first in range(0, len(labels) - run, run):
+            some = labels[first:first + run]
+            yield bytes(some)
+            for kind in "hiqfd":
+                yield struct.pack(f"<{run}{kind}", *some)
+            for between in ("", ",", ", ", "\n"):
+                yield between.join(map(str, some)).encode()
+
+    @staticmethod
+    def forms_of_counts(sizes):
+        """Of three classes in a row: fewer bytes may be there by chance."""
+        def varint(number):
+            return bytes([number & 127 | 128, number >> 7])
+
+        total = sum(sizes)
+        for some in zip(sizes, sizes[1:], sizes[2:]):
+            yield b"".join(map(varint, some))
+            for kind in "hiqfd":
+                yield struct.pack(f"<3{kind}", *some)
+            for kind in "fd":
+                yield struct.pack(f"<3{kind}", *(size / total for size in some))
+            for between in (",", ", ", "\n"):
+                yield between.join(map(str, some)).encode()
+
     def test_nothing_private_is_on_the_wire(self):
+        own, labels, sizes = self.write_data("own.csv", 1)
+        public, _, _ = self.write_data("public.csv", 2)
         # One client alone, whose true update is the model of the same round without noise.
-        alone = ["federation.clients=1", "federation.rounds=1", "shuffle.min_batch=1"]
+        alone = ["federation.clients=1", "federation.rounds=1", "shuffle.min_batch=1",
+                 "data.test_fraction=0.001", f"data.name={own}"]
         exact = [*alone, "privacy.mechanism=none"]
         truth = self.weights(self.simulated(*exact, name="truth"))
         start = self.weights(self.simulated(*exact, "train.lr=1e-30", name="start"))
@@ -191,31 +238,45 @@ class FaultsTest(SottoTest):
         moved = [i for i in range(len(truth) - 1)
                  if truth[i] != start[i] and truth[i + 1] != start[i + 1]]
         self.assertGreater(len(moved), 100)
+        # A sample of each class is held out for testing.
+        trained = [size - 1 for size in sizes]
+        forms = {
+            "weights": [form for i in moved for form in (struct.pack("<2f", *truth[i:i + 2]),
+                                                         struct.pack("<d", truth[i]))],
+            "labels": list(self.forms_of_labels(labels)),
+            "label counts": [*self.forms_of_counts(sizes), *self.forms_of_counts(trained)],
+            # How many samples the client has: as a number of the usual kinds and as text.
+            "samples": [form for n in (sum(sizes), sum(trained))
+                        for form in (struct.pack("<q", n), struct.pack("<d", float(n)),
+                                     struct.pack("<f", float(n)), str(n).encode())],
+        }
 
-        def leaks(traffic):
-            found = [i for i in moved if struct.pack("<2f", *truth[i:i + 2]) in traffic
-                     or struct.pack("<d", truth[i]) in traffic]
-            return len(found)
+        def found(traffic):
+            return {what: sum(form in traffic for form in some) for what, some in forms.items()}
 
-        federation = Federation(self, self.recipe, alone, min_batch=1)
+        # The server's recipe names public data, which it tests on; the client has its own.
+        settings = [*alone[:-1], f"data.name={public}"]
+        federation = Federation(self, self.recipe, settings, min_batch=1)
         federation.start_server()
         into_server = Proxy(self, federation.server_port)
         into_shuffler = Proxy(self, federation.shuffler_port)
         federation.server_port = into_server.port
         federation.start_shuffler()
         federation.shuffler_port = into_shuffler.port
-        federation.start_client(0)
+        federation.start_client(0, data=own)
         federation.wait_all()
         traffic = bytes(into_server.recorded + into_shuffler.recorded)
-        self.assertGreater(len(traffic), 30_000)
-        self.assertEqual(leaks(traffic), 0)
-        # How many samples the client has: as a number of the usual kinds and as text.
-        data = next(s for s in self.json("data", "list")["sets"] if s["name"] == "embedded")
-        samples = data["train"] if isinstance(data["train"], int) else data["train"]["samples"]
-        for form in (struct.pack("<q", samples), struct.pack("<d", float(samples)),
-                     struct.pack("<f", float(samples)), str(samples).encode()):
-            self.assertNotIn(form, traffic)
-        # The search finds what it looks for: two weights among all the rest.
-        place = len(traffic) // 2
-        planted = struct.pack("<2f", *truth[moved[50]:moved[50] + 2])
-        self.assertEqual(leaks(traffic[:place] + planted + traffic[place:]), 1)
+        self.assertIn("1 reports handed in", federation.text("client-0"))
+        self.assertGreater(len(traffic), 10_000)
+        self.assertEqual(found(traffic), dict.fromkeys(forms, 0))
+        # The control: what is sent in clear through such a relay is found, to the last form.
+        with socket.create_server(("127.0.0.1", 0)) as sink:
+            relay = Proxy(self, sink.getsockname()[1])
+            clear = b"\xfe\xff".join(form for some in forms.values() for form in some)
+            with socket.create_connection(("127.0.0.1", relay.port)) as sock:
+                threading.Thread(target=sock.sendall, args=(clear,), daemon=True).start()
+                with sink.accept()[0] as end:
+                    federation.wait_for(lambda: end.recv(65536) and len(relay.recorded)
+                                        >= len(clear), "all that was sent")
+            self.assertEqual(found(bytes(relay.recorded)),
+                             {what: len(some) for what, some in forms.items()})

@@ -229,10 +229,22 @@ class OperationTest(SottoTest):
             complaints = [line for line in done.stderr.splitlines() if unit.name in line]
             self.assertEqual((done.returncode, complaints), (0, []), unit.name + done.stderr)
 
+    def test_the_memory_of_a_round_does_not_grow_with_its_reports(self):
+        def measured(reports):
+            return self.json("bench", "federation", "--clients", 1, "--weights", 1_000_000,
+                             "--turns", 1, "--reports", reports)
+
+        few, many = measured(10), measured(1000)
+        kept = 990 * many["report_bytes"]
+        self.assertGreater(kept, 120e6)
+        self.assertLess(many["bytes_of_rounds"] - few["bytes_of_rounds"], 0.25 * kept)
+        # The model is sent as 4 MB of floats; sums, counts and means of it are a few times that.
+        self.assertLess(many["bytes_of_rounds"], 25 * 4e6)
+
     def test_the_bench_measures_all_it_names(self):
         result = self.json("bench", "federation", "--brief")
         for key in ["bytes_per_client", "server_mb_per_second", "bare_mb_per_second", "ratio",
-                    "permute_ratio"]:
+                    "best_ratio", "open_seconds", "add_seconds", "permute_ratio"]:
             self.assertGreater(result[key], 0, key)
         limited = sotto("bench", "federation", "--brief", preexec_fn=limit_descriptors)
         # Only a process that may raise its own limit does it all the same.

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "rpc/turnstile.h"
+
 namespace sotto::rpc {
 namespace {
 
@@ -134,6 +136,40 @@ TEST(Messages, StatusAndErrorAgreeOnWhatMayBeTriedAgain) {
     EXPECT_EQ(to_error(to_status({kind, "x"}), "here").kind, kind);
   }
   EXPECT_EQ(to_error(to_status({ErrorKind::kUsage, "x"}), "here").kind, ErrorKind::kCorrupt);
+}
+
+TEST(Messages, WhoIsBusyIsAskedAgainAndWhatIsTooLongIsNot) {
+  const grpc::Status busy = to_status({ErrorKind::kIo, std::string(kBusy) + "all places taken"});
+  EXPECT_EQ(busy.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(to_error(busy, "here").kind, ErrorKind::kIo);
+  EXPECT_TRUE(is_busy(to_error(busy, "here").message));
+  EXPECT_EQ(to_status({ErrorKind::kIo, "the disk is full"}).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  const grpc::Status library(grpc::StatusCode::RESOURCE_EXHAUSTED, "Server Threadpool Exhausted");
+  EXPECT_EQ(to_error(library, "here").kind, ErrorKind::kIo);
+  const grpc::Status longer(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                            "Received message larger than max (70 vs. 60)");
+  EXPECT_EQ(to_error(longer, "here").kind, ErrorKind::kCorrupt);
+}
+
+/// Key and authenticator of every chunk, each in its place; the authenticator covers the rest.
+TEST(Messages, ADigestCoversTheHeadOfEveryChunk) {
+  const std::vector<std::vector<std::byte>> chunks{std::vector<std::byte>(90, std::byte{1}),
+                                                   std::vector<std::byte>(90, std::byte{2}),
+                                                   std::vector<std::byte>(90, std::byte{3})};
+  const std::string digest = digest_of(chunks);
+  for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+    for (std::size_t i = 0; i < 48; ++i) {
+      auto changed = chunks;
+      changed[chunk][i] ^= std::byte{1};
+      EXPECT_NE(digest_of(changed), digest) << chunk << ' ' << i;
+    }
+  }
+  EXPECT_NE(digest_of(std::vector{chunks[1], chunks[0], chunks[2]}), digest);
+  EXPECT_NE(digest_of(std::span(chunks).first(2)), digest);
+  ReportDigest backwards(3);
+  for (const std::size_t i : {2U, 0U, 1U}) backwards.add(i, chunks[i]);
+  EXPECT_EQ(backwards.hex(), digest);
 }
 
 }  // namespace

@@ -10,12 +10,12 @@ namespace {
 TEST(Roster, ANameKeepsItsPlaceOverRestarts) {
   const TemporaryFolder folder;
   {
-    Roster roster = Roster::open(folder / "roster.json", 3).value();
+    Roster roster = Roster::open(folder / "roster.txt", 3).value();
     EXPECT_EQ(roster.join("ada", std::nullopt), 0U);
     EXPECT_EQ(roster.join("bob", 2U), 2U);
     EXPECT_EQ(roster.join("ada", std::nullopt), 0U);
   }
-  Roster roster = Roster::open(folder / "roster.json", 3).value();
+  Roster roster = Roster::open(folder / "roster.txt", 3).value();
   EXPECT_EQ(roster.join("bob", std::nullopt), 2U);
   EXPECT_EQ(roster.join("cyd", std::nullopt), 1U);
   EXPECT_FALSE(roster.join("dan", std::nullopt));  // full
@@ -35,9 +35,38 @@ TEST(Roster, RefusesAnothersPlaceAndPlacesThatAreNotThere) {
 
 TEST(Roster, RefusesAFileThatIsNoRoster) {
   const TemporaryFolder folder;
-  for (const char* text : {"", "[]", "{\"a\": -1}", "{\"a\": 3}", "{\"a\": 1, \"b\": 1}", "{"}) {
+  for (const char* text : {"\n", "[]\n", "{\"a\": 1}\n", "-1 a\n", "3 a\n", "1 a\n1 b\n",
+                           "1 a\n2 a\n", "1\n", "1 \n", "1 a b\n", "99999999999 a\n"}) {
     EXPECT_FALSE(Roster::open(folder.write("r", text), 3)) << text;
   }
+}
+
+TEST(Roster, AJoinThatWasCutShortWasNeverTold) {
+  const TemporaryFolder folder;
+  for (const char* rest : {"", "1", "1 ", "1 bo"}) {
+    const auto file = folder.write("r", std::string("0 ada\n") + rest);
+    {
+      Roster roster = Roster::open(file, 3).value();
+      EXPECT_EQ(roster.size(), 1U);
+      EXPECT_EQ(roster.join("cyd", std::nullopt), 1U);
+    }
+    EXPECT_EQ(read_text(file).value(), "0 ada\n1 cyd\n");
+  }
+}
+
+/// Each join adds its own line and leaves the others alone.
+TEST(Roster, AJoinIsOneLineMore) {
+  const TemporaryFolder folder;
+  const auto file = folder / "roster.txt";
+  Roster roster = Roster::open(file, 2000).value();
+  std::size_t size = 0;
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = "client-" + std::to_string(i);
+    ASSERT_EQ(roster.join(name, std::nullopt), static_cast<std::uint32_t>(i));
+    size += std::to_string(i).size() + 1 + name.size() + 1;
+    ASSERT_EQ(std::filesystem::file_size(file), size);
+  }
+  EXPECT_EQ(Roster::open(file, 2000).value().size(), 300U);
 }
 
 }  // namespace

@@ -15,10 +15,9 @@ namespace {
 
 using Chunks = std::vector<std::vector<std::byte>>;
 
-/// Two positions of 50 bytes; the first byte says whose.
-Chunks report_of(unsigned char sender) {
-  return {std::vector<std::byte>(50, std::byte{sender}),
-          std::vector<std::byte>(50, std::byte{sender})};
+/// Two positions of 50 bytes; every byte says whose.
+std::vector<std::byte> report_of(unsigned char sender) {
+  return std::vector<std::byte>(100, std::byte{sender});
 }
 
 SpoolRound round_one() { return {Tag{}, 1, {{2, 50}}}; }
@@ -43,11 +42,11 @@ TEST(Spool, RefusesWhatIsNotAsAnnounced) {
   const TemporaryFolder folder;
   Spool spool = Spool::open(folder / "spool").value();
   ASSERT_TRUE(spool.begin(round_one()));
-  Chunks longer = report_of(1);
-  longer[1].push_back({});
+  std::vector<std::byte> longer = report_of(1);
+  longer.push_back({});
   EXPECT_FALSE(spool.add("ada", 0, longer));
-  Chunks fewer = report_of(1);
-  fewer.pop_back();
+  std::vector<std::byte> fewer = report_of(1);
+  fewer.resize(50);
   EXPECT_FALSE(spool.add("ada", 0, fewer));
   EXPECT_FALSE(spool.add("ada", 1, report_of(1)));
   EXPECT_EQ(spool.reports(0), 0U);
@@ -105,7 +104,7 @@ TEST(Spool, EveryOrderIsAsLikelyAsAnother) {
   Spool spool = Spool::open(folder / "spool").value();
   ASSERT_TRUE(spool.begin({Tag{}, 1, {{kPositions, 50}}}));
   for (unsigned char sender = 1; sender <= 3; ++sender) {
-    const Chunks report(kPositions, std::vector<std::byte>(50, std::byte{sender}));
+    const std::vector<std::byte> report(kPositions * 50, std::byte{sender});
     ASSERT_TRUE(spool.add(std::to_string(sender), 0, report));
   }
   ASSERT_TRUE(spool.close(0));

@@ -1,0 +1,51 @@
+#include "bench_ingest.h"
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "base/clock.h"
+#include "federation/intake.h"
+#include "rpc/report_form.h"
+
+namespace sotto::cli {
+
+Result<IngestFloor> measure_ingest_floor(const RoundPlan& plan, const rpc::LoadReport& report,
+                                         const identity::SealKey& key) {
+  constexpr int kTurns = 24;
+  SOTTO_TRY(const rpc::ReportForm form,
+            rpc::ReportForm::make(plan.groups.front().parts, plan.split));
+  const std::string task = rpc::task_name(report.invitation.recipe_hash, report.invitation.run);
+  const identity::ChunkPlan chunks{task, plan.round, form.largest_envelope()};
+  SOTTO_TRY(Intake sums, Intake::make(plan));
+  IngestFloor floor{1e9, 1e9};
+  for (int turn = 0; turn < kTurns; ++turn) {
+    std::vector<Envelope> envelopes;
+    envelopes.reserve(form.chunks());
+    const Stopwatch opening;
+    for (std::size_t i = 0; i < form.chunks(); ++i) {
+      SOTTO_TRY(Envelope envelope, rpc::open_chunk(report.sealed[i], chunks, form.chunk(i), key));
+      envelopes.push_back(std::move(envelope));
+    }
+    floor.open_seconds = std::min(floor.open_seconds, opening.seconds());
+    const Stopwatch adding;
+    for (const Envelope& envelope : envelopes) SOTTO_CHECK(sums.accept(envelope));
+    floor.add_seconds = std::min(floor.add_seconds, adding.seconds());
+  }
+  return floor;
+}
+
+std::uint64_t peak_resident_bytes() {
+  constexpr std::uint64_t kKilo = 1024;
+  std::ifstream file("/proc/self/status");
+  std::string word;
+  std::uint64_t kilobytes = 0;
+  while (file >> word) {
+    if (word == "VmHWM:" && file >> kilobytes) return kilobytes * kKilo;
+  }
+  return 0;
+}
+
+void restart_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
+
+}  // namespace sotto::cli

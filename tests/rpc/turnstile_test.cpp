@@ -1,0 +1,109 @@
+// How many may hand in a report at once, and that nobody keeps a place for ever.
+#include "rpc/turnstile.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+namespace sotto::rpc {
+namespace {
+
+using Turn = Turnstile::Turn;
+
+Turnstile::Limits small() {
+  Turnstile::Limits limits;
+  limits.calls = 3;
+  limits.calls_of_one = 2;
+  limits.reports = 2;
+  limits.bytes = 100;
+  return limits;
+}
+
+void nothing() {}
+
+void expect_busy(const Result<void>& result, std::string_view part) {
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind, ErrorKind::kIo);  // worth another attempt
+  EXPECT_TRUE(result.error().message.starts_with(kBusy)) << result.error().message;
+  EXPECT_NE(result.error().message.find(part), std::string::npos) << result.error().message;
+}
+
+TEST(Turnstile, CallsAreBoundedForOneAndForAll) {
+  Turnstile turnstile(small());
+  const Turn one(turnstile, "ada", nothing);
+  auto two = std::make_unique<Turn>(turnstile, "ada", nothing);
+  EXPECT_TRUE(one.entered());
+  EXPECT_TRUE(two->entered());
+  expect_busy(Turn(turnstile, "ada", nothing).entered(), "this client has 2 calls");
+  const Turn other(turnstile, "bob", nothing);
+  EXPECT_TRUE(other.entered());
+  expect_busy(Turn(turnstile, "cyd", nothing).entered(), "3 calls have yet to say");
+  two.reset();
+  EXPECT_TRUE(Turn(turnstile, "cyd", nothing).entered());
+}
+
+TEST(Turnstile, WithoutCertificatesOnlyTheSumIsBounded) {
+  Turnstile turnstile(small());
+  const Turn one(turnstile, "", nothing);
+  const Turn two(turnstile, "", nothing);
+  const Turn three(turnstile, "", nothing);
+  EXPECT_TRUE(three.entered());
+  EXPECT_FALSE(Turn(turnstile, "", nothing).entered());
+}
+
+TEST(Turnstile, ReportsAreBoundedByNameNumberAndBytes) {
+  Turnstile turnstile(small());
+  Turn ada(turnstile, "ada", nothing);
+  ASSERT_TRUE(ada.admit("ada", 60));
+  Turn again(turnstile, "ada", nothing);
+  expect_busy(again.admit("ada", 10), "handing in a report already");
+  {
+    Turn bob(turnstile, "bob", nothing);
+    expect_busy(bob.admit("bob", 41), "1 reports are being handed in");  // bytes
+    EXPECT_TRUE(bob.admit("bob", 40));
+    Turn cyd(turnstile, "cyd", nothing);
+    expect_busy(cyd.admit("cyd", 0), "2 reports are being handed in");  // number
+  }
+  Turn cyd(turnstile, "cyd", nothing);
+  EXPECT_TRUE(cyd.admit("cyd", 40));
+}
+
+TEST(Turnstile, AReportLargerThanAllRoomGoesAlone) {
+  Turnstile turnstile(small());
+  Turn ada(turnstile, "ada", nothing);
+  EXPECT_TRUE(ada.admit("ada", 1000));
+  Turn bob(turnstile, "bob", nothing);
+  expect_busy(bob.admit("bob", 1), "1 reports");
+}
+
+TEST(Turnstile, WhoHoldsAPlaceTooLongIsPutOutOnceWhenItIsNeeded) {
+  Turnstile::Limits limits = small();
+  limits.header_time = limits.report_time = Turnstile::Clock::duration::zero();
+  Turnstile turnstile(limits);
+  std::vector<std::string> out;
+  Turn first(turnstile, "first", [&] { out.emplace_back("first"); });
+  ASSERT_TRUE(first.admit("first", 1));
+  Turn second(turnstile, "second", [&] { out.emplace_back("second"); });
+  ASSERT_TRUE(second.admit("second", 1));
+  EXPECT_TRUE(out.empty());
+  Turn third(turnstile, "third", [&] { out.emplace_back("third"); });
+  EXPECT_FALSE(third.admit("third", 1));
+  EXPECT_EQ(out, (std::vector<std::string>{"first"}));
+  EXPECT_FALSE(third.admit("third", 1));
+  EXPECT_FALSE(third.admit("third", 1));
+  EXPECT_EQ(out, (std::vector<std::string>{"first", "second"}));
+}
+
+TEST(Turnstile, WhoIsInTimeStays) {
+  Turnstile turnstile(small());
+  bool out = false;
+  Turn first(turnstile, "first", [&] { out = true; });
+  ASSERT_TRUE(first.admit("first", 100));
+  Turn second(turnstile, "second", nothing);
+  EXPECT_FALSE(second.admit("second", 1));
+  EXPECT_FALSE(out);
+}
+
+}  // namespace
+}  // namespace sotto::rpc
