@@ -42,17 +42,20 @@ class Start(SottoTest):
             "run", EMBEDDED, "--out", self.folder / "run", "--set", "federation.rounds=1"))
 
     def test_a_program_without_its_module_says_what_is_missing(self):
+        """At the end, when the model is saved; what was trained by then is not lost."""
         alone = self.folder / "sotto"
         shutil.copy(PROGRAM, alone)
-        done = subprocess.run([alone, "run", EMBEDDED, "--out", self.folder / "run"],
-                              capture_output=True, text=True)
+        run = ["run", EMBEDDED, "--out", self.folder / "run", "--set", "federation.rounds=1"]
+        done = subprocess.run([alone, *run], capture_output=True, text=True)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn(str(self.folder / "libsotto_torch.so"), done.stderr)
         (self.folder / "libsotto_torch.so").write_bytes(b"no library")
-        done = subprocess.run([alone, "run", EMBEDDED, "--out", self.folder / "run"],
-                              capture_output=True, text=True)
+        done = subprocess.run([alone, *run, "--replace"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("cannot load the trainer", done.stderr)
+        done = sotto(*run, "--resume")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((self.folder / "run" / "model.pt").exists())
 
 
 class Usage(SottoTest):
