@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 
 #include "aggregate/add_bits.h"
@@ -44,12 +45,15 @@ bool for_pieces(const PackedSymbols& packed, Visit&& visit) {
 Aggregator::Waiting::iterator Aggregator::waiting_at(std::size_t first, std::size_t size) {
   const auto [it, fresh] = ranges_.try_emplace({first, size}, 0U);
   if (!fresh) return it;
-  const bool before = it != ranges_.begin() && [&] {
+  bool apart = true;
+  if (it != ranges_.begin()) {
     const Span& left = std::prev(it)->first;
-    return left.first + left.second > first;
-  }();
-  const auto next = std::next(it);
-  if (!before && (next == ranges_.end() || next->first.first >= first + size)) return it;
+    apart = left.first + left.second <= first;
+  }
+  if (const auto next = std::next(it); next != ranges_.end()) {
+    apart = apart && next->first.first >= first + size;
+  }
+  if (apart) return it;
   // Cut otherwise than what waits here: ranges that wait never overlap, so each counts for itself.
   ranges_.erase(it);
   settle();

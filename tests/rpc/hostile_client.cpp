@@ -420,5 +420,5 @@ int main(int argc, char** argv) {
     return 2;
   }
   return sotto::rpc::Hostile(argv[2], argv[3], argv[4])
-      .work(argv[1], argc > 5 ? std::atoi(argv[5]) : 1);
+      .work(argv[1], argc > 5 ? std::stoi(argv[5]) : 1);
 }
