@@ -67,6 +67,8 @@ TEST(Recipe, WrongTypesAndImpossibleValuesNameWhatIsValid) {
   for (const auto& [text, valid] : cases) {
     expect_parts(error_of(kSmall + text + "\n"), {"r.toml:6", "must be " + valid});
   }
+  expect_parts(error_of(kSmall + std::string("[train]\noptimizer = \"sdg\"\n")),
+               {"did you mean 'sgd'?"});
   expect_parts(error_of("[data]\nname = \"x\"\nresize = [3, 224]\n"), {"r.toml:3", "[channels"});
   expect_parts(error_of("[data]\nname = \"x\"\nflip = \"yes\"\n"), {"r.toml:3", "true or false"});
   expect_parts(error_of("[data]\nname = \"x\"\ndeviation = [0.0]\n"), {"r.toml:3", "positive"});
@@ -150,6 +152,29 @@ TEST(Recipe, BrokenTomlNamesTheLine) {
   expect_parts(error_of("[data]\nname = \"a\"\nname = \"b\"\n"), {"r.toml:3"});
   expect_parts(error_of(std::string("[da\0ta]", 7)), {"r.toml:1"});
   expect_parts(error_of("data = 3\n"), {"r.toml:1", "write [data]"});
+}
+
+std::string repeated(const std::string& text, std::size_t times) {
+  std::string all;
+  for (; times > 0; --times) all += text;
+  return all;
+}
+
+TEST(Recipe, KeysWithoutEndAreRefusedBeforeTheyAreParsed) {
+  // As many as exhaust the stack: a client reads what its server sends.
+  const std::string bare = repeated("a.", 200'000) + "a";
+  const std::string quoted = repeated("\"=\".", 100'000) + "a";
+  for (const std::string& key : {bare, quoted}) {
+    expect_parts(error_of(key + " = 1\n"), {"200 dots"});
+    expect_parts(error_of('[' + key + "]\n"), {"200 dots"});
+    expect_parts(error_of("[data]\nname = {" + key + " = 1}\n"), {"200 dots"});
+    expect_parts(error_of(kSmall, {"data.name={" + key + " = 1}"}), {"200 dots"});
+  }
+  // A list of as many numbers is one.
+  const auto list =
+      parse_recipe(std::string(kSmall), "r",
+                   std::vector<std::string>{"ledger.epsilon=[" + repeated("1.5, ", 1000) + "2.5]"});
+  EXPECT_TRUE(list) << list.error().message;
 }
 
 TEST(Recipe, OverridesWinAndAreAsStrict) {
