@@ -9,7 +9,7 @@
 #include "base/nearest.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "base/toml_depth.h"
+#include "base/toml_guard.h"
 #include "federation/baselines.h"
 #include "federation/encode_keys.h"
 #include "federation/recipe_check.h"
@@ -112,10 +112,9 @@ Result<void> read_override(const std::string& setting, Recipe& recipe, Given& gi
   if (dot == std::string::npos) {
     return fail(ErrorKind::kUsage, place + ": unknown key '" + key + "'" + suggestion("", key));
   }
-  if (has_deep_key(value)) {
-    return fail(ErrorKind::kUsage, place + ": the value has a key of more than 200 dots");
-  }
-  toml::parse_result parsed = toml::parse("value = " + value);
+  // Whatever is no TOML is a word: a path with letters of its own, for one.
+  const std::string bare = "value = " + value;
+  toml::parse_result parsed = check_toml(bare, place) ? toml::parse(bare) : toml::parse_result();
   if (!parsed) {
     std::string quoted = "value = \"";
     for (const char c : value)
@@ -137,9 +136,7 @@ Result<void> read_override(const std::string& setting, Recipe& recipe, Given& gi
 
 Result<Recipe> parse_recipe(std::string_view text, const std::string& place,
                             std::span<const std::string> overrides) {
-  if (has_deep_key(text)) {
-    return fail(ErrorKind::kUsage, place + ": a line with a key of more than 200 dots");
-  }
+  SOTTO_CHECK(check_toml(text, place));
   const toml::parse_result parsed = toml::parse(text, place);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/nearest.h"
-#include "base/toml_depth.h"
+#include "base/toml_guard.h"
 #include "federation/toml.h"
 #include "sotto/mechanism.h"
 
@@ -222,9 +222,7 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
 }  // namespace
 
 Result<Policy> parse_policy(std::string_view text, const std::string& place) {
-  if (has_deep_key(text)) {
-    return fail(ErrorKind::kUsage, place + ": a line with a key of more than 200 dots");
-  }
+  SOTTO_CHECK(check_toml(text, place));
   const toml::parse_result parsed = toml::parse(text, place);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();

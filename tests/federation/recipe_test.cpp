@@ -168,13 +168,34 @@ TEST(Recipe, KeysWithoutEndAreRefusedBeforeTheyAreParsed) {
     expect_parts(error_of(key + " = 1\n"), {"200 dots"});
     expect_parts(error_of('[' + key + "]\n"), {"200 dots"});
     expect_parts(error_of("[data]\nname = {" + key + " = 1}\n"), {"200 dots"});
-    expect_parts(error_of(kSmall, {"data.name={" + key + " = 1}"}), {"200 dots"});
+    // What is no TOML is a word.
+    const std::string word = "{" + key + " = 1}";
+    const auto set = parse_recipe(kSmall, "r", std::vector<std::string>{"output.name=" + word});
+    ASSERT_TRUE(set) << set.error().message.substr(0, 200);
+    EXPECT_EQ(set->output.name, word);
   }
   // A list of as many numbers is one.
   const auto list =
       parse_recipe(std::string(kSmall), "r",
                    std::vector<std::string>{"ledger.epsilon=[" + repeated("1.5, ", 1000) + "2.5]"});
   EXPECT_TRUE(list) << list.error().message;
+}
+
+TEST(Recipe, LettersOfAllLanguagesInTextsAndCommentsOnly) {
+  const std::string pi = "\xCE\xA0";
+  expect_parts(error_of("# " + pi + "\n[data]\nna" + pi + "me = 1\n"), {"r.toml:3", "not ASCII"});
+  expect_parts(error_of("x = \"\"\"" + pi + "\n\"\"\"\"\" " + pi), {"r.toml:2", "not ASCII"});
+  for (const std::string& name :
+       {'"' + pi + "\\\"" + pi + '"', "'\\" + pi + '\'', "\"\"\"" + pi + "\n\"" + pi + "\"\"\"\"",
+        "'''" + pi + "\n" + pi + "''' # " + pi}) {
+    const auto recipe =
+        parse_recipe(kSmall + std::string("[output]\nname = ") + name + "\n", "r.toml");
+    ASSERT_TRUE(recipe) << recipe.error().message;
+    EXPECT_NE(recipe->output.name.find(pi), std::string::npos);
+  }
+  const auto set = parse_recipe(kSmall, "r", std::vector<std::string>{"output.name=/home/" + pi});
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ(set->output.name, "/home/" + pi);
 }
 
 TEST(Recipe, OverridesWinAndAreAsStrict) {
