@@ -47,10 +47,17 @@ inline Result<void> check_toml(std::string_view text, const std::string& place) 
     return fail(ErrorKind::kUsage, place + ':' + std::to_string(line) + ": " + what);
   };
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  char before = '\n';  // the last character that is no blank
   for (std::size_t at = text.starts_with(kByteOrderMark) ? 3 : 0; at < text.size();) {
     const char c = text[at];
-    if (c == '"' || c == '\'' || c == '#') {
+    const bool quote = c == '"' || c == '\'';
+    // Inside of a word a quote begins no string, and the parser reads on behind it.
+    if (quote && std::string_view("\n=,[{.").find(before) == std::string_view::npos) {
+      return bad(at, "a quote where no text can begin");
+    }
+    if (quote || c == '#') {
       at = behind_quoted(text, at);
+      if (quote) before = c;
       continue;
     }
     if (static_cast<unsigned char>(c) >= 0x80) {
@@ -58,6 +65,7 @@ inline Result<void> check_toml(std::string_view text, const std::string& place) 
     }
     if (c == '.' && ++dots > kMostDots) return bad(at, "a key with more than 200 dots");
     if (std::string_view("\n=,[]{}").find(c) != std::string_view::npos) dots = 0;
+    if (c != ' ' && c != '\t' && c != '\r') before = c;
     ++at;
   }
   return {};

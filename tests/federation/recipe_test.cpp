@@ -185,6 +185,8 @@ TEST(Recipe, LettersOfAllLanguagesInTextsAndCommentsOnly) {
   const std::string pi = "\xCE\xA0";
   expect_parts(error_of("# " + pi + "\n[data]\nna" + pi + "me = 1\n"), {"r.toml:3", "not ASCII"});
   expect_parts(error_of("x = \"\"\"" + pi + "\n\"\"\"\"\" " + pi), {"r.toml:2", "not ASCII"});
+  // No text: the parser takes the quotes for a part of the word.
+  expect_parts(error_of("[data]\nname = 00T00\"" + pi + "\"\n"), {"r.toml:2", "quote"});
   for (const std::string& name :
        {'"' + pi + "\\\"" + pi + '"', "'\\" + pi + '\'', "\"\"\"" + pi + "\n\"" + pi + "\"\"\"\"",
         "'''" + pi + "\n" + pi + "''' # " + pi}) {
