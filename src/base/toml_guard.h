@@ -17,18 +17,19 @@ namespace sotto {
 
 /// Behind the string or comment that begins at `from`. An unfinished string ends with its line or
 /// the text: there the parser stops too.
-constexpr std::size_t behind_quoted(std::string_view text, std::size_t from) {
+inline std::size_t behind_quoted(std::string_view text, std::size_t from) {
   const char quote = text[from];
   if (quote == '#') return std::min(text.find('\n', from), text.size());
   const std::string_view rest = text.substr(from);
-  const bool many_lines = rest.size() >= 3 && rest[1] == quote && rest[2] == quote;
+  const std::string three(3, quote);
+  const bool many_lines = rest.starts_with(three);
   std::size_t at = from + (many_lines ? 3 : 1);
   for (; at < text.size(); ++at) {
     if (text[at] == '\\' && quote == '"') {
       ++at;
     } else if (!many_lines && (text[at] == quote || text[at] == '\n')) {
       return at + (text[at] == quote ? 1 : 0);
-    } else if (many_lines && text.substr(at, 3) == std::string(3, quote)) {
+    } else if (many_lines && text.substr(at, 3) == three) {
       // Up to two quotes may stand before the three that end it.
       at += 3;
       for (int more = 0; more < 2 && at < text.size() && text[at] == quote; ++more) ++at;
