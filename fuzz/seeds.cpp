@@ -44,6 +44,12 @@ std::string small_certificate() {
 void write_tables(const SeedFolder& seeds) {
   seeds.add("csv", "numbers", make::bytes_of("a,label,b\n1,0,2.5\n-3e2,1,4\n"));
   seeds.add("csv", "names", make::bytes_of("1,2,\"cat\"\r\n3,4,dog\r\n"));
+  seeds.add("outputs", "three",
+            make::bytes_of("\x03"
+                           "1.5, -2e3\r\n+inf nan\n-0x 1\n"));
+  seeds.add("outputs", "two",
+            make::bytes_of("\x02"
+                           "1\n-2.5\n"));
   seeds.add("leaf", "two_users", make::bytes_of(make::leaf()));
   const Bytes x = make::npy("<f4", "(2, 3)", make::counting(24));
   const Bytes y = make::npy("<i8", "(2,)", Bytes(16));
@@ -80,9 +86,6 @@ void write_images(const SeedFolder& seeds) {
   };
   seeds.add("image", "progressive.jpg", make::jpeg(17, 9, 3, pixel, true));
   seeds.add("envelope", "three_symbols", small_envelope());
-  // A task and an answer to the shuffler whose first fields are small numbers.
-  seeds.add("messages", "task", make::bytes_of("\x01\x08\x01"));
-  seeds.add("messages", "open", make::bytes_of("\x03\x08\x01"));
   seeds.add("certificate", "two-point", make::bytes_of(small_certificate()));
 }
 
@@ -98,5 +101,6 @@ int main(int count, char** arguments) {
   write_archives(seeds);
   write_images(seeds);
   sotto::fuzz::write_identity(seeds, small_envelope());
+  sotto::fuzz::write_federation(seeds, small_envelope());
   return 0;
 }

@@ -23,5 +23,7 @@ class SeedFolder {
 
 /// Of the targets that read keys, certificates, policies, signatures and sealed chunks.
 void write_identity(const SeedFolder& seeds, const make::Bytes& envelope);
+/// Of the targets that read what a federation sends and keeps.
+void write_federation(const SeedFolder& seeds, const make::Bytes& envelope);
 
 }  // namespace sotto::fuzz

@@ -34,8 +34,31 @@ struct Arguments {
   std::uint64_t repetitions = 100;
   double weight = 0.2;
   std::string range = "0,1";
-  bool rounds_given = false;
+  const CLI::App* command = nullptr;
+
+  bool given(const std::string& name) const { return command->get_option(name)->count() > 0; }
 };
+
+/// An option that means nothing in the form that was asked for is an error: silence would let
+/// people believe that it was heard.
+Result<void> check_form(const Arguments& arguments) {
+  const bool recipe = !arguments.watch.recipe.empty();
+  const std::vector<std::string> numbers = {"--epsilon", "--clients", "--sigma",
+                                            "--weight",  "--range",   "--repetitions"};
+  const std::vector<std::string> runs = {"--set", "--data", "--tensor", "--weights"};
+  for (const std::string& name : recipe ? numbers : runs) {
+    if (!arguments.given(name)) continue;
+    return fail(ErrorKind::kUsage,
+                "weight-inference: " + name +
+                    (recipe ? " is for the attack on numbers; what a run does is in its recipe "
+                              "(--set KEY=VALUE)"
+                            : " goes with a recipe, and none was given"));
+  }
+  if (recipe && arguments.rounds.size() > 1) {
+    return fail(ErrorKind::kUsage, "weight-inference: with a recipe --rounds is one number");
+  }
+  return {};
+}
 
 /// What is asked for and what came of it.
 struct Row {
@@ -201,6 +224,7 @@ Result<void> write_files(const std::filesystem::path& out, const std::vector<Row
 }
 
 Result<int> run(const Arguments& arguments) {
+  SOTTO_CHECK(check_form(arguments));
   if (!arguments.watch.recipe.empty()) {
     if (!arguments.mechanisms.empty()) {
       return fail(ErrorKind::kUsage,
@@ -208,7 +232,7 @@ Result<int> run(const Arguments& arguments) {
                   "privacy.mechanism=...); --mechanism is for the attack on numbers");
     }
     WatchArguments watch = arguments.watch;
-    if (arguments.rounds_given) watch.rounds = arguments.rounds.front();
+    if (arguments.given("--rounds")) watch.rounds = arguments.rounds.front();
     return attack_run(watch);
   }
   SOTTO_TRY(std::vector<Row> rows, rows_of(arguments));
@@ -257,6 +281,7 @@ void add_weight_inference(CLI::App& attack, Action& action) {
   CLI::App* const sub = attack.add_subcommand(
       "weight-inference", "Infer a weight that clients share, from its reports over rounds");
   auto arguments = choose<Arguments>(*sub, action, run);
+  arguments->command = sub;
   add_watch_options(*sub, arguments->watch);
   sub->add_option("--mechanism", arguments->mechanisms,
                   "NAME or NAME:KEY=VALUE,...; repeatable; default every value mechanism")
@@ -272,8 +297,7 @@ void add_weight_inference(CLI::App& attack, Action& action) {
       ->type_name("E1,E2,...");
   list("--clients", arguments->clients, "that report in every round")->type_name("N1,N2,...");
   list("--rounds", arguments->rounds, "that the server remembers; of a recipe: that it runs")
-      ->type_name("R1,R2,...")
-      ->each([flag = arguments](const std::string&) { flag->rounds_given = true; });
+      ->type_name("R1,R2,...");
   list("--sigma", arguments->deviations, "deviation of clients' values around the weight")
       ->type_name("S1,S2,...");
   sub->add_option("--weight", arguments->weight, "w, which clients' values scatter around")

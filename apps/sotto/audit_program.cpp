@@ -5,10 +5,10 @@
 // number or vector a line, or one .npy array) and prints one output for each, in order.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <csignal>
 
+#include "audit/outputs_text.h"
 #include "audit/randomizers.h"
 #include "audit_command.h"
 #include "base/nearest.h"
@@ -64,50 +64,6 @@ Result<NumberPair> parse_inputs(const std::string& text) {
 
 // --- how numbers travel
 
-/// Text: one output a line, its values divided by blanks or commas.
-Result<Outputs> parse_text(std::string_view text, std::size_t rows) {
-  Outputs outputs;
-  std::size_t line = 0;
-  for (std::size_t first = 0; first < text.size(); ++line) {
-    const std::size_t end = std::min(text.find('\n', first), text.size());
-    const char* at = text.data() + first;
-    const char* const stop = text.data() + end;
-    const std::size_t before = outputs.values.size();
-    const auto divides = [](char c) { return c == ' ' || c == ',' || c == '\t' || c == '\r'; };
-    for (;;) {
-      while (at < stop && divides(*at)) ++at;
-      if (at == stop) break;
-      if (*at == '+') ++at;
-      double value = 0.0;
-      const auto [next, code] = std::from_chars(at, stop, value);
-      if (code != std::errc{} || (next < stop && !divides(*next))) {
-        const std::string_view shown(
-            at, std::min<std::size_t>(40, static_cast<std::size_t>(stop - at)));
-        return fail(ErrorKind::kCorrupt, "line " + std::to_string(line + 1) +
-                                             " of the program's output: '" + std::string(shown) +
-                                             "' is not a number");
-      }
-      outputs.values.push_back(value);
-      at = next;
-    }
-    const std::size_t width = outputs.values.size() - before;
-    if (line == 0) outputs.width = width;
-    if (width == 0 || width != outputs.width) {
-      return fail(
-          ErrorKind::kCorrupt,
-          "line " + std::to_string(line + 1) + " of the program's output has " +
-              std::to_string(width) + " numbers; valid: " +
-              (width == 0 ? "one or more" : std::to_string(outputs.width) + ", like the first"));
-    }
-    first = end + 1;
-  }
-  if (line != rows) {
-    return fail(ErrorKind::kCorrupt, "the program printed " + with_commas(line) + " outputs for " +
-                                         with_commas(rows) + " inputs; valid: one line for each");
-  }
-  return outputs;
-}
-
 Result<Outputs> parse_npy(std::string_view text, std::size_t rows) {
   const auto parsed = parse_npy_array_any_order(std::as_bytes(std::span(text)));
   if (!parsed) return at("the program's output", parsed.error());
@@ -141,7 +97,7 @@ class ProgramRandomizer final : public Randomizer {
       return lines > inputs.size();
     };
     SOTTO_TRY(const std::string output, program_.run(npy_ ? array(inputs) : text(inputs), enough));
-    return npy_ ? parse_npy(output, inputs.size()) : parse_text(output, inputs.size());
+    return npy_ ? parse_npy(output, inputs.size()) : parse_outputs(output, inputs.size());
   }
 
  private:
@@ -189,8 +145,14 @@ void print_events(const RandomizerFinding& finding) {
     table.add({number_down(found.epsilon_lower, 3), fmt::format("{:.4g}", found.rate_zero()),
                fmt::format("{:.4g}", found.rate_one()), found.event.text});
   }
-  fmt::print("\nthe {} events that told most of {}, and how often they happened:\n{}",
-             std::min(kMostShown, finding.events.size()), finding.events.size(), table.text());
+  const std::size_t shown = std::min(kMostShown, finding.events.size());
+  const std::string which =
+      finding.events.size() == 1 ? "the event that was tested, and how often it"
+      : shown == finding.events.size()
+          ? fmt::format("the {} events tested, and how often they", shown)
+          : fmt::format("the {} of {} events that told most, and how often they", shown,
+                        finding.events.size());
+  fmt::print("\n{} happened:\n{}", which, table.text());
 }
 
 Result<void> check_options(const AuditOptions& options) {

@@ -1,6 +1,7 @@
 // sotto reproduce NAME: an experiment of a paper, what it reports beside what is measured here.
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "cluster/launcher.h"
 #include "command.h"
 #include "data/known.h"
@@ -73,11 +74,9 @@ void print(const Arguments& arguments, const Reproduced& done) {
     fmt::print("{}\n", done.markdown);
     return;
   }
-  fmt::print("\n{}\nfiles in {}: results.json, results.csv, figure.svg{}\n\n", done.table,
-             done.json["out"].get<std::string>(),
-             done.json["format"] == "sotto.study.v1"         ? ", curves.svg, report.html"
-             : done.json["format"] == "sotto.audit-study.v1" ? ", report.html"
-                                                             : "");
+  fmt::print("\n{}\nfiles in {}: results.json, results.csv, figure.svg{}, report.html\n\n",
+             done.table, done.json["out"].get<std::string>(),
+             done.json["format"] == "sotto.study.v1" ? ", curves.svg" : "");
 }
 
 Result<int> run(const Arguments& arguments) {
@@ -99,18 +98,23 @@ Result<int> run(const Arguments& arguments) {
                 "reproduce: name an experiment (`sotto reproduce --list`), or "
                 "give --all");
   }
-  if (chosen.size() > 1 && !arguments.options.out.empty()) {
-    return fail(ErrorKind::kUsage, "reproduce: --out is the folder of one experiment");
-  }
   ReproduceOptions options = arguments.options;
+  const bool several = arguments.all || chosen.size() > 1;
+  if (several && !options.out.empty()) options.root = std::exchange(options.out, {});
   options.ranks = ranks;
   options.quiet = arguments.json || arguments.markdown;
   if (arguments.seeds > 0) options.seeds = arguments.seeds;
   int code = 0;
+  Table outcomes({"experiment", "outcome", "time", "folder"});
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   for (const Experiment& experiment : chosen) {
+    const Stopwatch clock;
     Result<Reproduced> done = reproduce(experiment, options);
-    if (!done && chosen.size() == 1) return tl::unexpected<Error>(std::move(done).error());
+    const auto note = [&](const std::string& outcome) {
+      outcomes.add({experiment.name, outcome, duration(clock.seconds()),
+                    done ? folder_of(experiment, options).string() : "-"});
+    };
+    if (!done && !several) return tl::unexpected<Error>(std::move(done).error());
     if (!done) {
       const bool absent = done.error().kind == ErrorKind::kNotFound;
       fmt::print(stderr, "sotto: {}: {}{}\n", experiment.name,
@@ -118,6 +122,7 @@ Result<int> run(const Arguments& arguments) {
       results.push_back({{"name", experiment.name},
                          {"not_run", absent ? "data not here" : done.error().message}});
       if (!absent || !arguments.all) code = 1;
+      note(absent ? "not run: data not here" : "FAILED");
       continue;
     }
     print(arguments, *done);
@@ -125,13 +130,16 @@ Result<int> run(const Arguments& arguments) {
       fmt::print(stderr, "sotto: {}: {}", experiment.name, done->failures);
       code = 1;
     }
+    note(done->failures.empty() ? "done" : "FAILED in part");
     results.push_back(std::move(done->json));
   }
   if (arguments.json) {
-    fmt::print("{}\n", (chosen.size() == 1 ? results.front()
-                                           : nlohmann::ordered_json{{"experiments", results}})
-                           .dump(2));
+    fmt::print(
+        "{}\n",
+        (several ? nlohmann::ordered_json{{"experiments", results}} : results.front()).dump(2));
   }
+  // Hours of tables have gone by: at the end stands what became of each.
+  if (several && !options.quiet) fmt::print("{}", outcomes.text());
   return code;
 }
 
@@ -152,7 +160,8 @@ void add_reproduce(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
   sub->add_option("--out", arguments->options.out,
-                  "folder for the results; default reproduce/NAME, quick ones reproduce/NAME-quick")
+                  "folder for the results, of several experiments with a folder for each; default "
+                  "reproduce/NAME, quick ones reproduce/NAME-quick")
       ->type_name("DIR");
   sub->add_option("--data", arguments->options.data,
                   "folder with data sets; default $SOTTO_DATA, then the cache")
@@ -178,7 +187,8 @@ void add_reproduce(CLI::App& app, Action& action) {
       "  sotto reproduce srr-mnist --data ~/data\n"
       "  sotto reproduce srr-mnist --quick --json | jq '.configurations[] | [.label, .accuracy]'\n"
       "  sotto reproduce srr-mnist --only noise-free --seeds 1\n"
-      "  sotto reproduce srr-latency --markdown");
+      "  sotto reproduce srr-latency --markdown\n"
+      "  sotto reproduce --all --quick --out /tmp/all");
 }
 
 }  // namespace sotto::cli

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <optional>
 
 #include "base/nearest.h"
 #include "cluster/launcher.h"
@@ -42,6 +43,21 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
     return "unknown command '" + word + "'" + did_you_mean(word, names) + "; valid: " + join(names);
   }
   return error.what();
+}
+
+/// An option that counts something and was given a negative number: read as unsigned, "-1" would
+/// become 18446744073709551615. Options that count are those that the help calls N, I or R1,R2,...
+std::optional<std::string> negative_count(const CLI::App& at) {
+  for (const CLI::Option* const option : at.get_options()) {
+    const std::string all = option->get_type_name();  // with what validators say, behind a colon
+    const std::string type = all.substr(0, all.find(':'));
+    if (type != "N" && type != "I" && type != "N1,N2,..." && type != "R1,R2,...") continue;
+    for (const std::string& given : option->results()) {
+      if (given.size() < 2 || given[0] != '-' || given[1] < '0' || given[1] > '9') continue;
+      return option->get_name() + ": " + given + " is negative; valid: a whole number from 0 on";
+    }
+  }
+  return std::nullopt;
 }
 
 /// Of the ranks of a job only the first prints and has an exit code of its own: a launcher ends the
@@ -89,6 +105,7 @@ int run(int argc, char** argv) {
     return kUsage;
   }
 
+  if (const auto wrong = negative_count(reached(app))) return usage_error(*wrong);
   if (cluster::has_company() && !spreads(app)) {
     return usage_error("this command is not spread over ranks: start it without the launcher");
   }

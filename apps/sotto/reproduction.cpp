@@ -146,6 +146,13 @@ std::vector<std::string> figures_of(const Experiment& experiment, const Summary&
   return figures;
 }
 
+/// Takes away what was written for runs that cannot begin; a folder with anything else in it stays.
+void forget_folder(const std::filesystem::path& out) {
+  std::error_code code;
+  std::filesystem::remove_all(out / "recipes", code);
+  std::filesystem::remove(out, code);
+}
+
 Result<Reproduced> reproduce_cost(const Experiment& experiment, const ReproduceOptions& options) {
   SOTTO_TRY(const std::vector<Cost> costs,
             measure_perturbation(experiment, options.quick ? 3 : 21));
@@ -172,7 +179,7 @@ Result<Reproduced> reproduce_cost(const Experiment& experiment, const ReproduceO
 
 std::filesystem::path folder_of(const Experiment& experiment, const ReproduceOptions& options) {
   if (!options.out.empty()) return options.out;
-  return std::filesystem::path("reproduce") / (experiment.name + (options.quick ? "-quick" : ""));
+  return options.root / (experiment.name + (options.quick ? "-quick" : ""));
 }
 
 Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOptions& options) {
@@ -190,6 +197,7 @@ Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOption
   request.seeds = options.seeds;
   request.device = options.device;
   request.quick = options.quick;
+  const bool fresh = !std::filesystem::exists(request.out);
   SOTTO_TRY(Study study, make_study(experiment, request));
   std::erase_if(study.configurations, [&](const Configuration& configuration) {
     return configuration.label.find(options.only) == std::string::npos;
@@ -198,8 +206,13 @@ Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOption
   if (study.configurations.empty()) {
     return fail(ErrorKind::kUsage, experiment.name + " has no row with '" + options.only + "'");
   }
-  SOTTO_TRY(const Summary summary,
-            run_study_shown(study, {options.jobs, options.threads, !options.quiet, options.ranks}));
+  const auto ran =
+      run_study_shown(study, {options.jobs, options.threads, !options.quiet, options.ranks});
+  if (!ran) {
+    if (fresh && ran.error().kind == ErrorKind::kNotFound) forget_folder(request.out);
+    return tl::unexpected<Error>(ran.error());
+  }
+  const Summary& summary = *ran;
   SOTTO_CHECK(write_results(summary, figures_of(experiment, summary)));
   Reproduced done;
   done.json = results_json(summary);

@@ -12,7 +12,8 @@
 namespace sotto::cli {
 
 struct ReproduceOptions {
-  std::filesystem::path out;  // empty: reproduce/NAME, or reproduce/NAME-quick
+  std::filesystem::path out;                 // empty: root/NAME, or root/NAME-quick
+  std::filesystem::path root = "reproduce";  // of several experiments
   std::filesystem::path data;
   std::optional<std::int64_t> seeds;
   std::string device;

@@ -69,6 +69,7 @@ Result<void> check(const WeightAttack& attack) {
     return wrong("the deviation of clients' values", "a number from 0 on");
   }
   const Range& range = attack.range;
+  if (!(range.radius > 0.0)) return wrong("the radius of the range", "above 0");
   if (!(std::abs(attack.weight - range.centre) <= range.radius)) {
     return wrong("the weight", "inside the range: clients clip what lies outside");
   }

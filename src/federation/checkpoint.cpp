@@ -43,7 +43,9 @@ Result<void> size_floats(const nlohmann::json& header, std::size_t bytes, const 
   checkpoint.velocity.resize(take(header.at("velocity").get<std::uint64_t>()));
   for (const nlohmann::json& entry : header.at("states")) {
     const auto client = entry.at("client").get<std::uint32_t>();
-    checkpoint.states[client].resize(take(entry.at("size").get<std::uint64_t>()));
+    const auto [state, fresh] = checkpoint.states.try_emplace(client);
+    if (!fresh) return bad("keeps two states of client " + std::to_string(client));
+    state->second.resize(take(entry.at("size").get<std::uint64_t>()));
   }
   if (!fits || left > 0) {
     return bad("has " + std::to_string(bytes) + " bytes of weights, not what its header says");

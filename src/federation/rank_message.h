@@ -52,11 +52,16 @@ class MessageReader {
   }
   template <class T>
   requires std::is_trivially_copyable_v<T> std::vector<T> get_list() {
-    const auto size = get<std::uint64_t>();
-    if (size > (bytes_.size() - used_) / sizeof(T)) throw std::length_error("a rank's message");
-    std::vector<T> values(size);
+    std::vector<T> values(get_count(sizeof(T)));
     take(values.data(), values.size(), sizeof(T));
     return values;
+  }
+  /// How many things follow, each of which takes at least `least` bytes: no number that a message
+  /// cannot hold makes anybody reserve memory.
+  std::uint64_t get_count(std::size_t least) {
+    const auto count = get<std::uint64_t>();
+    if (count > (bytes_.size() - used_) / least) throw std::length_error("a rank's message");
+    return count;
   }
   std::string get_text() {
     const std::vector<char> text = get_list<char>();

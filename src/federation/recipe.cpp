@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "base/toml_guard.h"
 #include "federation/baselines.h"
 #include "federation/encode_keys.h"
 #include "federation/recipe_check.h"
@@ -59,8 +60,10 @@ Result<void> read_key(const std::string& place, const std::string& section, cons
   for (const KeyBinding& binding : key_bindings()) {
     if (binding.key != key) continue;
     if (binding.read(node, recipe)) return {};
+    const auto word = node.value_exact<std::string>();
+    const std::string meant = word ? did_you_mean(*word, binding.choices) : "";
     return fail(ErrorKind::kUsage,
-                place + ": " + key + " = " + shown(node) + ": must be " + binding.valid);
+                place + ": " + key + " = " + shown(node) + ": must be " + binding.valid + meant);
   }
   return fail(ErrorKind::kUsage, place + ": unknown key '" + key + "'" + suggestion(section, name));
 }
@@ -109,7 +112,9 @@ Result<void> read_override(const std::string& setting, Recipe& recipe, Given& gi
   if (dot == std::string::npos) {
     return fail(ErrorKind::kUsage, place + ": unknown key '" + key + "'" + suggestion("", key));
   }
-  toml::parse_result parsed = toml::parse("value = " + value);
+  // Whatever is no TOML is a word: a path with letters of its own, for one.
+  const std::string bare = "value = " + value;
+  toml::parse_result parsed = check_toml(bare, place) ? toml::parse(bare) : toml::parse_result();
   if (!parsed) {
     std::string quoted = "value = \"";
     for (const char c : value)
@@ -131,6 +136,7 @@ Result<void> read_override(const std::string& setting, Recipe& recipe, Given& gi
 
 Result<Recipe> parse_recipe(std::string_view text, const std::string& place,
                             std::span<const std::string> overrides) {
+  SOTTO_CHECK(check_toml(text, place));
   const toml::parse_result parsed = toml::parse(text, place);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();

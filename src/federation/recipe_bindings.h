@@ -44,9 +44,14 @@ KeyBinding text(std::string key, Get get, bool decides, std::string meaning,
     get(recipe) = *value;
     return true;
   };
-  return {
-      std::move(key), valid, std::move(meaning),
-      decides,        read,  [get](const Recipe& recipe) { return nlohmann::json(get(recipe)); }};
+  return {std::move(key),
+          valid,
+          std::move(meaning),
+          decides,
+          read,
+          [get](const Recipe& recipe) { return nlohmann::json(get(recipe)); },
+          {},
+          choices};
 }
 
 template <class Get>

@@ -21,6 +21,7 @@ struct KeyBinding {
   std::function<nlohmann::json(const Recipe&)> show;
   /// Whether the key means anything in this recipe; empty: always.
   std::function<bool(const Recipe&)> applies = {};
+  std::vector<std::string> choices = {};  // where the value is one of a few words
 
   /// Null for a key that means nothing here.
   nlohmann::json value(const Recipe& recipe) const {

@@ -6,6 +6,9 @@
 namespace sotto::spread {
 namespace {
 
+/// Every list begins with its length.
+constexpr std::size_t kListBytes = sizeof(std::uint64_t);
+
 void put_states(MessageWriter& out, const ClientStates& states) {
   out.put<std::uint64_t>(states.size());
   for (const auto& [client, state] : states) {
@@ -15,7 +18,7 @@ void put_states(MessageWriter& out, const ClientStates& states) {
 
 ClientStates get_states(MessageReader& in) {
   ClientStates states;
-  for (auto left = in.get<std::uint64_t>(); left > 0; --left) {
+  for (auto left = in.get_count(kListBytes); left > 0; --left) {
     const auto client = in.get<std::uint32_t>();
     states[client] = in.get_list<float>();
   }
@@ -58,9 +61,9 @@ void put(MessageWriter& out, const Task& task) {
 Task get_task(MessageReader& in) {
   Task task;
   task.round = in.get<RoundId>();
-  task.hashes = in.get<bool>();
+  task.hashes = in.get<std::uint8_t>() != 0;
   task.ranges = in.get_list<Range>();
-  task.clients.resize(in.get<std::uint64_t>());
+  task.clients.resize(in.get_count(kListBytes));
   for (auto& group : task.clients) group = in.get_list<std::uint32_t>();
   task.states = get_states(in);
   return task;
@@ -78,7 +81,7 @@ Done get_done(MessageReader& in) {
   done.error = in.get_text();
   done.bytes = in.get<std::uint64_t>();
   done.times = in.get<LocalTransport::Times>();
-  done.hashes.resize(in.get<std::uint64_t>());
+  done.hashes.resize(in.get_count(kListBytes));
   for (ReportHash& one : done.hashes) {
     one.client = in.get<std::uint32_t>();
     one.hash = in.get_text();

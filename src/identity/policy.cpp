@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/nearest.h"
+#include "base/toml_guard.h"
 #include "federation/toml.h"
 #include "sotto/mechanism.h"
 
@@ -221,6 +222,7 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
 }  // namespace
 
 Result<Policy> parse_policy(std::string_view text, const std::string& place) {
+  SOTTO_CHECK(check_toml(text, place));
   const toml::parse_result parsed = toml::parse(text, place);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();

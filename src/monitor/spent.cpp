@@ -18,7 +18,9 @@ Result<Spent> Spent::open(std::filesystem::path file, std::uint64_t rounds) {
     const nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
     const auto number = [&](const char* key) {
       const auto found = json.find(key);
-      return found != json.end() && found->is_number() ? found->get<double>() : unknown;
+      if (found == json.end() || !found->is_number()) return unknown;
+      const auto value = found->get<double>();
+      return value >= 0.0 ? value : unknown;
     };
     const auto round = json.find("round");
     if (json.is_object() && round != json.end() && round->is_number_unsigned() &&

@@ -13,6 +13,16 @@ namespace {
 constexpr const char* kBatch = "batch.json";
 constexpr const char* kReport = ".report";
 
+/// Names of files in the group's folder and nothing else, each once: a sender that counted twice
+/// would make the batch look larger than it is.
+bool are_senders(std::vector<std::string> names) {
+  const bool hashes = std::ranges::all_of(names, [](const std::string& name) {
+    return name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
+  });
+  std::ranges::sort(names);
+  return hashes && std::ranges::adjacent_find(names) == names.end();
+}
+
 }  // namespace
 
 Result<Spool> Spool::open(std::filesystem::path folder) {
@@ -63,6 +73,10 @@ Result<void> Spool::load(std::size_t index) {
       group.key = json.at("key").get<std::array<std::uint64_t, 4>>();
     } catch (const nlohmann::json::exception& error) {
       return fail(ErrorKind::kCorrupt, (folder / kBatch).string() + ": " + error.what());
+    }
+    if (!are_senders(group.senders)) {
+      return fail(ErrorKind::kCorrupt,
+                  (folder / kBatch).string() + ": its senders are not different hashes of names");
     }
     group.closed = true;
     return {};

@@ -71,6 +71,8 @@ class WeightInference(SottoTest):
         self.fails(2, ["must be a number"], *WEIGHTS, "--mechanism", "srr:groups=many")
         self.fails(2, ["value mechanisms"], *WEIGHTS, "--mechanism", "privunit")
         self.fails(2, ["inside the range"], *WEIGHTS, "--weight", "2")
+        self.fails(2, ["radius"], *WEIGHTS, "--range", "0,-1")
+        self.fails(2, ["--tensor", "recipe"], *WEIGHTS, "--tensor", "1.weight")
         self.fails(2, ["--mechanism"], *WEIGHTS, EMBEDDED, "--mechanism", "two-point")
         self.assertIn("Example", self.ok(*WEIGHTS, "--help"))
 
@@ -99,6 +101,8 @@ class InARun(SottoTest):
         self.fails(2, ["did you mean '1.weight'"], *WEIGHTS, *self.SMALL, *TWO_POINT, "--tensor",
                    "1.wieght")
         self.fails(2, ["nothing to infer"], *WEIGHTS, *self.SMALL)
+        self.fails(2, ["--clients", "recipe"], *WEIGHTS, *self.SMALL, *TWO_POINT, "--clients", "5")
+        self.fails(2, ["--rounds"], *WEIGHTS, *self.SMALL, *TWO_POINT, "--rounds", "1,2")
 
 
 class Membership(SottoTest):

@@ -7,7 +7,7 @@ import subprocess
 from sotto_program import EMBEDDED, PROGRAM, SottoTest, sotto
 
 COMMANDS = ["demo", "run", "sweep", "reproduce", "report", "data", "models", "mechanisms", "verify", "tune", "perturb",
-            "account", "ledger", "keys", "server", "shuffler", "client", "bench"]
+            "audit", "attack", "account", "ledger", "keys", "server", "shuffler", "client", "bench"]
 
 
 class Help(SottoTest):
@@ -17,6 +17,7 @@ class Help(SottoTest):
             ["account", "compose"], ["account", "shuffle"], ["account", "plan"],
             ["account", "check"], ["ledger", "show"], ["ledger", "export"], ["ledger", "verify"],
             ["ledger", "limit"], ["tune", "srr"], ["bench", "train"], ["bench", "mechanisms"],
+            ["attack", "weight-inference"], ["attack", "membership"],
         ]:
             text = self.ok(*words, "--help")
             self.assertIn("Example", text, words)
@@ -66,6 +67,14 @@ class Usage(SottoTest):
         self.fails(2, [], "run", EMBEDDED, "--threads", "0")
         self.fails(2, ["subcommand"])
         self.fails(2, ["RECIPE.toml"], "run")
+
+    def test_a_negative_count_is_refused_and_not_read_as_a_large_one(self):
+        for words in (["audit", "two-point", "--epsilon", "1", "--trials", "-6"],
+                      ["audit", "two-point", "--epsilon", "1", "--seed", "-1"],
+                      ["audit", "--program", "cat", "--inputs=-1,1", "--batch", "-1"],
+                      ["attack", "weight-inference", "--clients", "10,-3"],
+                      ["attack", "membership", EMBEDDED, "--population", "-4"]):
+            self.fails(2, [words[-2].split("=")[0], "is negative"], *words)
 
     def test_a_bad_recipe_names_file_line_and_key(self):
         recipe = self.folder / "bad.toml"

@@ -24,14 +24,13 @@ class List(SottoTest):
         self.fails(2, ["did you mean 'srr-mnist'"], "reproduce", "srr-mnits")
         self.fails(2, ["--list"], "reproduce")
         self.fails(2, ["--all"], "reproduce", "srr-mnist", "--all")
-        self.fails(2, ["--out"], "reproduce", "srr-mnist", "srr-latency", "--out", self.folder)
 
     def test_missing_data_is_a_failure_where_named(self):
         environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder)}
         environment.pop("SOTTO_DATA", None)
         self.fails(1, ["mnist", "not here", "sotto data fetch"], "reproduce", "srr-mechanisms",
                    "--quick", "--out", self.folder / "r", env=environment)
-        self.assertFalse((self.folder / "r" / "results.json").exists())
+        self.assertFalse((self.folder / "r").exists())
 
 
 class Latency(SottoTest):
@@ -49,6 +48,23 @@ class Latency(SottoTest):
             self.assertTrue((out / name).exists())
         self.assertIn("| MNIST model | 20,490 |",
                       self.ok("reproduce", "srr-latency", "--quick", "--out", out, "--markdown"))
+
+
+class Several(SottoTest):
+    def test_each_has_its_folder_and_one_that_fails_does_not_stop_the_rest(self):
+        environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder)}
+        environment.pop("SOTTO_DATA", None)
+        out = self.folder / "all"
+        done = sotto("reproduce", "srr-mechanisms", "srr-latency", "--quick", "--out", out,
+                     env=environment)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("srr-mechanisms: not run: data not here", done.stderr)
+        self.assertTrue((out / "srr-latency-quick" / "results.json").exists())
+        self.assertFalse((out / "srr-mechanisms-quick").exists())
+        # The end of the output is what became of each.
+        lines = done.stdout.splitlines()
+        self.assertRegex(lines[-2], r"^srr-mechanisms +not run: data not here ")
+        self.assertRegex(lines[-1], r"^srr-latency +done .*srr-latency-quick$")
 
 
 @unittest.skipUnless(os.environ.get("SOTTO_DATA"), "SOTTO_DATA is not set: no real data sets")

@@ -97,6 +97,13 @@ TEST(Checkpoint, HostileHeadersWithAGoodHashAreRefused) {
   auto broken_json = bytes;
   broken_json[16] = std::byte{'x'};
   EXPECT_FALSE(parse_checkpoint(resealed(broken_json), "c"));
+  // Client 9 becomes a second client 3: one of the two would be lost.
+  auto twins = bytes;
+  const std::string_view text(reinterpret_cast<const char*>(twins.data()), twins.size());
+  const std::size_t nine = text.find(R"({"client":9)");
+  ASSERT_NE(nine, std::string_view::npos);
+  twins[nine + 10] = std::byte{'3'};
+  EXPECT_FALSE(parse_checkpoint(resealed(twins), "c"));
   Checkpoint gap = sample();
   gap.rounds[1].round = 3;
   ASSERT_TRUE(write_checkpoint(folder / "gap", gap));

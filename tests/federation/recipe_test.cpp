@@ -67,6 +67,8 @@ TEST(Recipe, WrongTypesAndImpossibleValuesNameWhatIsValid) {
   for (const auto& [text, valid] : cases) {
     expect_parts(error_of(kSmall + text + "\n"), {"r.toml:6", "must be " + valid});
   }
+  expect_parts(error_of(kSmall + std::string("[train]\noptimizer = \"sdg\"\n")),
+               {"did you mean 'sgd'?"});
   expect_parts(error_of("[data]\nname = \"x\"\nresize = [3, 224]\n"), {"r.toml:3", "[channels"});
   expect_parts(error_of("[data]\nname = \"x\"\nflip = \"yes\"\n"), {"r.toml:3", "true or false"});
   expect_parts(error_of("[data]\nname = \"x\"\ndeviation = [0.0]\n"), {"r.toml:3", "positive"});
@@ -150,6 +152,52 @@ TEST(Recipe, BrokenTomlNamesTheLine) {
   expect_parts(error_of("[data]\nname = \"a\"\nname = \"b\"\n"), {"r.toml:3"});
   expect_parts(error_of(std::string("[da\0ta]", 7)), {"r.toml:1"});
   expect_parts(error_of("data = 3\n"), {"r.toml:1", "write [data]"});
+}
+
+std::string repeated(const std::string& text, std::size_t times) {
+  std::string all;
+  for (; times > 0; --times) all += text;
+  return all;
+}
+
+TEST(Recipe, KeysWithoutEndAreRefusedBeforeTheyAreParsed) {
+  // As many as exhaust the stack: a client reads what its server sends.
+  const std::string bare = repeated("a.", 200'000) + "a";
+  const std::string quoted = repeated("\"=\".", 100'000) + "a";
+  for (const std::string& key : {bare, quoted}) {
+    expect_parts(error_of(key + " = 1\n"), {"200 dots"});
+    expect_parts(error_of('[' + key + "]\n"), {"200 dots"});
+    expect_parts(error_of("[data]\nname = {" + key + " = 1}\n"), {"200 dots"});
+    // What is no TOML is a word.
+    const std::string word = "{" + key + " = 1}";
+    const auto set = parse_recipe(kSmall, "r", std::vector<std::string>{"output.name=" + word});
+    ASSERT_TRUE(set) << set.error().message.substr(0, 200);
+    EXPECT_EQ(set->output.name, word);
+  }
+  // A list of as many numbers is one.
+  const auto list =
+      parse_recipe(std::string(kSmall), "r",
+                   std::vector<std::string>{"ledger.epsilon=[" + repeated("1.5, ", 1000) + "2.5]"});
+  EXPECT_TRUE(list) << list.error().message;
+}
+
+TEST(Recipe, LettersOfAllLanguagesInTextsAndCommentsOnly) {
+  const std::string pi = "\xCE\xA0";
+  expect_parts(error_of("# " + pi + "\n[data]\nna" + pi + "me = 1\n"), {"r.toml:3", "not ASCII"});
+  expect_parts(error_of("x = \"\"\"" + pi + "\n\"\"\"\"\" " + pi), {"r.toml:2", "not ASCII"});
+  // No text: the parser takes the quotes for a part of the word.
+  expect_parts(error_of("[data]\nname = 00T00\"" + pi + "\"\n"), {"r.toml:2", "quote"});
+  for (const std::string& name :
+       {'"' + pi + "\\\"" + pi + '"', "'\\" + pi + '\'', "\"\"\"" + pi + "\n\"" + pi + "\"\"\"\"",
+        "'''" + pi + "\n" + pi + "''' # " + pi}) {
+    const auto recipe =
+        parse_recipe(kSmall + std::string("[output]\nname = ") + name + "\n", "r.toml");
+    ASSERT_TRUE(recipe) << recipe.error().message;
+    EXPECT_NE(recipe->output.name.find(pi), std::string::npos);
+  }
+  const auto set = parse_recipe(kSmall, "r", std::vector<std::string>{"output.name=/home/" + pi});
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ(set->output.name, "/home/" + pi);
 }
 
 TEST(Recipe, OverridesWinAndAreAsStrict) {

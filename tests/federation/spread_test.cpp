@@ -7,7 +7,7 @@
 
 #include "fake_ledger.h"
 #include "federation/deal.h"
-#include "federation/rank_message.h"
+#include "federation/spread_protocol.h"
 #include "temporary_folder.h"
 #include "thread_ranks.h"
 #include "toy_run.h"
@@ -182,6 +182,19 @@ TEST(RankMessage, OneThatEndsTooEarlyIsNoticed) {
   EXPECT_THROW(in.get<char>(), std::length_error);
   MessageReader liar(MessageWriter().put<std::uint64_t>(1U << 30U).bytes());
   EXPECT_THROW(liar.get_text(), std::length_error);
+}
+
+TEST(RankMessage, NoCountReservesMoreThanTheMessageHolds) {
+  spread::Task task;
+  task.round = 1;
+  MessageWriter out;
+  put(out, task);
+  // The number of groups stands behind round, a flag and the length of an empty list.
+  std::vector<std::byte> bytes = out.bytes();
+  const std::size_t groups = sizeof(RoundId) + 1 + sizeof(std::uint64_t);
+  bytes.at(groups + 4) = std::byte{1};
+  MessageReader in(bytes);
+  EXPECT_THROW(spread::get_task(in), std::length_error);
 }
 
 }  // namespace

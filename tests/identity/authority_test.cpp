@@ -51,8 +51,9 @@ TEST_F(Federation, KeysAreNeverOverwritten) {
 }
 
 TEST_F(Federation, BadNamesHostsAndDaysAreErrors) {
-  for (const std::string name :
-       {"", "Alice", "a/b", "..", "ca", "-a", "a-", "a b", "a\n", std::string(65, 'a').c_str()}) {
+  const std::vector<std::string> names = {"",   "Alice", "a/b", "..",  "ca",
+                                          "-a", "a-",    "a b", "a\n", std::string(65, 'a')};
+  for (const std::string& name : names) {
     NodeOptions node;
     node.name = name;
     expect_error(authority_.issue(node), {"lower-case"});

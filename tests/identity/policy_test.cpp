@@ -108,6 +108,14 @@ TEST(PolicyFile, ErrorsNameLineAndNearest) {
   expect_error(read_policy("/nowhere/policy.toml"), {"/nowhere/policy.toml"});
 }
 
+TEST(PolicyFile, KeysWithoutEndAreRefusedBeforeTheyAreParsed) {
+  std::string key;
+  for (int i = 0; i < 200'000; ++i) key += "a.";
+  const auto read = parse_policy(key + "a = 1\n", "policy.toml");
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().message.find("200 dots"), std::string::npos);
+}
+
 TEST(PolicyCheck, APlanAtTheLimitsIsAllowed) {
   EXPECT_TRUE(check(policy(), plan()).has_value());
   Policy any = policy();

@@ -198,7 +198,8 @@ TEST(Spent, WhatIsNotKnownIsInfinite) {
   EXPECT_TRUE(std::isinf(Spent::open(folder / "none.json", 2).value().epsilon()));
   for (const char* text :
        {"", "[]", "{\"round\": 1, \"epsilon\": 1.0, \"delta\": 0}",
-        "{\"round\": 5, \"epsilon\": null, \"delta\": 0}", "{\"round\": \"x\"}"}) {
+        "{\"round\": 5, \"epsilon\": null, \"delta\": 0}",
+        "{\"round\": 5, \"epsilon\": -1.0, \"delta\": 0}", "{\"round\": \"x\"}"}) {
     auto spent = Spent::open(folder.write("spent.json", text), 2).value();
     EXPECT_TRUE(std::isinf(spent.epsilon())) << text;
     ASSERT_TRUE(spent.add(6, 1.0, 0.0));

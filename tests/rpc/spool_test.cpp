@@ -13,6 +13,7 @@
 namespace sotto::rpc {
 namespace {
 
+using namespace std::string_literals;
 using Chunks = std::vector<std::vector<std::byte>>;
 
 /// Two positions of 50 bytes; every byte says whose.
@@ -79,6 +80,25 @@ TEST(Spool, ABatchNeverChangesAndLastsOverRestarts) {
   EXPECT_EQ(std::set<int>(one.begin(), one.end()).size(), 20U);
   EXPECT_NE(one, two);
   EXPECT_FALSE(std::ranges::is_sorted(one));
+}
+
+TEST(Spool, ADamagedBatchIsRefused) {
+  const std::string ada(64, 'a');
+  for (const std::string& senders : {R"(["../../x"])"s, R"([")" + ada + R"(",")" + ada + R"("])",
+                                     R"(["ada"])"s, R"([1])"s, R"("ada")"s}) {
+    const TemporaryFolder folder;
+    std::filesystem::path group;
+    {
+      Spool spool = Spool::open(folder / "spool").value();
+      ASSERT_TRUE(spool.begin(round_one()));
+      group = std::filesystem::directory_iterator(folder / "spool")->path() / "group-0";
+    }
+    folder.write(group / "batch.json", R"({"senders":)" + senders + R"(,"key":[1,2,3,4]})");
+    Spool spool = Spool::open(folder / "spool").value();
+    const auto begun = spool.begin(round_one());
+    ASSERT_FALSE(begun) << senders;
+    EXPECT_EQ(begun.error().kind, ErrorKind::kCorrupt);
+  }
 }
 
 TEST(Spool, ReportsThatWaitLastOverRestarts) {
