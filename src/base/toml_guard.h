@@ -2,9 +2,10 @@
 //
 // A client reads recipes that a server sends, and toml++ (3.3) has two weak places. It bounds how
 // deep values may nest, but not keys: "a.a.a.(...).a = 1" makes a table for each dot, and some
-// 50,000 of them exhaust the stack when they are freed. And where it expects a key or white space,
-// a letter such as U+03A0 runs into code that is declared unreachable. Neither has a place in a
-// recipe: keys are short, and bare keys are ASCII.
+// 50,000 of them exhaust the stack when they are freed. And where it expects a key or the end of a
+// word, a letter such as U+03A0 runs into code that is declared unreachable. So letters that are
+// not ASCII may stand where nobody can doubt that they are text: in a comment, or in a line key =
+// "text".
 #pragma once
 
 #include <algorithm>
@@ -15,59 +16,56 @@
 
 namespace sotto {
 
-/// Behind the string or comment that begins at `from`. An unfinished string ends with its line or
-/// the text: there the parser stops too.
-inline std::size_t behind_quoted(std::string_view text, std::size_t from) {
-  const char quote = text[from];
-  if (quote == '#') return std::min(text.find('\n', from), text.size());
-  const std::string_view rest = text.substr(from);
-  const std::string three(3, quote);
-  const bool many_lines = rest.starts_with(three);
-  std::size_t at = from + (many_lines ? 3 : 1);
-  for (; at < text.size(); ++at) {
-    if (text[at] == '\\' && quote == '"') {
-      ++at;
-    } else if (!many_lines && (text[at] == quote || text[at] == '\n')) {
-      return at + (text[at] == quote ? 1 : 0);
-    } else if (many_lines && text.substr(at, 3) == three) {
-      // Up to two quotes may stand before the three that end it.
-      at += 3;
-      for (int more = 0; more < 2 && at < text.size() && text[at] == quote; ++more) ++at;
-      return at;
-    }
+inline bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+/// Whether letters that are not ASCII stand in this line only where they are text for certain.
+inline bool is_safe_line(std::string_view line) {
+  const std::string_view code = line.substr(0, line.find('#'));
+  if (is_ascii(code) && code.find_first_of("\"'") == std::string_view::npos) return true;
+  // A key, blanks, "=", a text without quotes and escapes, perhaps a comment.
+  const std::size_t equals = line.find(" = ");
+  if (equals == std::string_view::npos) return false;
+  const std::string_view key = line.substr(0, equals);
+  const bool plain = std::all_of(key.begin(), key.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || c == '_' || c == ' ';
+  });
+  const std::size_t open = line.find_first_not_of(' ', equals + 3);
+  if (!plain || open == std::string_view::npos || (line[open] != '"' && line[open] != '\'')) {
+    return false;
   }
-  return text.size();
+  const std::size_t close = line.find_first_of("\"'\\", open + 1);
+  if (close == std::string_view::npos || line[close] != line[open]) return false;
+  const std::size_t next = line.find_first_not_of(" \t\r", close + 1);
+  return next == std::string_view::npos || line[next] == '#';
 }
 
 /// An error with place and line for a text that toml++ must not be given.
 inline Result<void> check_toml(std::string_view text, const std::string& place) {
   constexpr int kMostDots = 200;
-  int dots = 0;
-  const auto bad = [&](std::size_t at, const std::string& what) {
-    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<long>(at), '\n');
-    return fail(ErrorKind::kUsage, place + ':' + std::to_string(line) + ": " + what);
-  };
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  char before = '\n';  // the last character that is no blank
-  for (std::size_t at = text.starts_with(kByteOrderMark) ? 3 : 0; at < text.size();) {
-    const char c = text[at];
-    const bool quote = c == '"' || c == '\'';
-    // Inside of a word a quote begins no string, and the parser reads on behind it.
-    if (quote && std::string_view("\n=,[{.").find(before) == std::string_view::npos) {
-      return bad(at, "a quote where no text can begin");
+  const bool many_lines =
+      text.find("\"\"\"") != std::string_view::npos || text.find("'''") != std::string_view::npos;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const auto bad = [&](const char* what) {
+      return fail(ErrorKind::kUsage, place + ':' + std::to_string(number) + ": " + what);
+    };
+    if (!is_ascii(line) && (many_lines || !is_safe_line(line))) {
+      return bad("letters that are not ASCII belong in comments, and in lines like key = \"text\"");
     }
-    if (quote || c == '#') {
-      at = behind_quoted(text, at);
-      if (quote) before = c;
-      continue;
+    // A key stands on one line. Behind the first quote separators may be inside a text, so all dots
+    // count as if they were of one key.
+    const std::size_t quote = line.find_first_of("\"'");
+    int dots = 0;
+    for (std::size_t at = 0; at < line.size(); ++at) {
+      if (line[at] == '.' && ++dots > kMostDots) return bad("a key with more than 200 dots");
+      if (at < quote && std::string_view("=,[]{}").find(line[at]) != std::string_view::npos) {
+        dots = 0;
+      }
     }
-    if (static_cast<unsigned char>(c) >= 0x80) {
-      return bad(at, "a character that is not ASCII, outside of quotes and comments");
-    }
-    if (c == '.' && ++dots > kMostDots) return bad(at, "a key with more than 200 dots");
-    if (std::string_view("\n=,[]{}").find(c) != std::string_view::npos) dots = 0;
-    if (c != ' ' && c != '\t' && c != '\r') before = c;
-    ++at;
   }
   return {};
 }
