@@ -14,6 +14,7 @@ constexpr std::size_t kClients = 3;
 struct Setting {
   std::string network;
   Optimizer optimizer;
+  double rate;
   double momentum;
   double weight_decay;
 };
@@ -34,7 +35,7 @@ TEST_P(Cohort, EndsWhereEachClientWouldHaveEndedAlone) {
   const std::vector<float> model = factory->initial_weights(1);
   TrainOptions options;
   options.optimizer = setting.optimizer;
-  options.learning_rate = setting.optimizer == Optimizer::kSgd ? 0.05 : 0.003;
+  options.learning_rate = setting.rate;
   options.momentum = setting.momentum;
   options.weight_decay = setting.weight_decay;
   options.batch_size = 16;  // the last batch of 50 has two
@@ -104,12 +105,13 @@ TEST_P(Cohort, EndsWhereEachClientWouldHaveEndedAlone) {
   }
 }
 
+// Batch norm of few samples makes much of the last bits, hence the small steps there.
 INSTANTIATE_TEST_SUITE_P(All, Cohort,
-                         testing::Values(Setting{"linear", Optimizer::kSgd, 0.0, 0.0},
-                                         Setting{"mlp(16)", Optimizer::kSgd, 0.5, 0.01},
-                                         Setting{"srr-mnist", Optimizer::kSgd, 0.5, 0.0},
-                                         Setting{"srr-mnist", Optimizer::kRmsprop, 0.0, 0.0},
-                                         Setting{"ldp-fed", Optimizer::kSgd, 0.5, 0.0}),
+                         testing::Values(Setting{"linear", Optimizer::kSgd, 0.05, 0.0, 0.0},
+                                         Setting{"mlp(16)", Optimizer::kSgd, 0.05, 0.5, 0.01},
+                                         Setting{"srr-mnist", Optimizer::kSgd, 0.05, 0.5, 0.0},
+                                         Setting{"srr-mnist", Optimizer::kRmsprop, 0.003, 0.0, 0.0},
+                                         Setting{"ldp-fed", Optimizer::kSgd, 0.002, 0.5, 0.0}),
                          [](const auto& given) { return "n" + std::to_string(given.index); });
 
 TEST(Cohort, HasNoFormForDropout) {
