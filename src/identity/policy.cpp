@@ -83,23 +83,41 @@ std::string one_of(const std::string& value, const std::vector<std::string>& val
          did_you_mean(value, valid) + ")";
 }
 
+/// "\\U0001f600": the way in which TOML takes every character, and check_toml letters of all kinds.
+std::string escaped(std::uint32_t point) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string text = "\\U";
+  for (int shift = 28; shift >= 0; shift -= 4) text += kHex[point >> shift & 15];
+  return text;
+}
+
+/// The character that begins at `at`, which moves behind it; U+FFFD for bytes that are none.
+std::uint32_t next_point(std::string_view text, std::size_t& at) {
+  constexpr std::uint32_t kNone = 0xFFFD;
+  const auto lead = static_cast<unsigned char>(text[at++]);
+  const int more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
+  if (lead < 0x80) return lead;
+  if (more == 0 || lead >= 0xF8) return kNone;
+  std::uint32_t point = lead & (0x3FU >> more);
+  for (int i = 0; i < more; ++i) {
+    if (at == text.size() || (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80) return kNone;
+    point = point << 6 | (static_cast<unsigned char>(text[at++]) & 0x3F);
+  }
+  return point;
+}
+
 std::string list_text(const std::vector<std::string>& values) {
   std::string text = "[";
   for (const std::string& value : values) {
     if (text.size() > 1) text += ", ";
     text += '"';
-    for (const char c : value) {
-      if (c == '"' || c == '\\') text += '\\';
-      if (c >= 0 && (c < ' ' || c == 0x7F)) {  // TOML takes them in no other way
-        constexpr std::string_view kHex = "0123456789abcdef";
-        text += {'\\',
-                 'u',
-                 '0',
-                 '0',
-                 kHex[static_cast<std::size_t>(c >> 4)],
-                 kHex[static_cast<std::size_t>(c & 15)]};
+    for (std::size_t at = 0; at < value.size();) {
+      const std::uint32_t point = next_point(value, at);
+      if (point < ' ' || point >= 0x7F) {
+        text += escaped(point);
       } else {
-        text += c;
+        if (point == '"' || point == '\\') text += '\\';
+        text += static_cast<char>(point);
       }
     }
     text += '"';

@@ -45,7 +45,7 @@ TEST(PolicyFile, WhatIsWrittenIsReadBack) {
   for (const bool with_unit : {false, true}) {
     if (with_unit) written.unit_epsilon = 0.1;
     written.epsilon = std::numeric_limits<double>::infinity();
-    written.models = {"linear", "a \"quoted\" \\ name\n\x1f\x7f zoë"};
+    written.models = {"linear", "a \"quoted\" \\ name\n\x1f\x7f zoë 数 \U0001F600"};
     const auto read = parse_policy(policy_text(written), "policy.toml");
     ASSERT_TRUE(read.has_value()) << read.error().message;
     EXPECT_EQ(policy_text(*read), policy_text(written));
