@@ -20,8 +20,8 @@ void read_batch(const fuzz::Scratch& scratch, ByteSpan batch) {
     const auto spool = scratch.path() / "spool";
     auto opened = rpc::Spool::open(spool);
     fuzz::require(opened && opened->begin(round));
-    const std::vector<std::vector<std::byte>> chunks(2, std::vector<std::byte>(kChunkBytes));
-    for (const char* const name : {"a", "b"}) fuzz::require(opened->add(name, 0, chunks).value());
+    const std::vector<std::byte> report(std::size_t{2} * kChunkBytes);
+    for (const char* const name : {"a", "b"}) fuzz::require(opened->add(name, 0, report).value());
     return std::filesystem::relative(std::filesystem::directory_iterator(spool)->path() / "group-0",
                                      scratch.path());
   }();
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   switch (kind % 3) {
     case 0: {
       constexpr std::size_t kClients = 5;
-      auto roster = rpc::Roster::open(scratch.write("roster.json", bytes), kClients);
+      auto roster = rpc::Roster::open(scratch.write("roster.txt", bytes), kClients);
       if (!roster) break;
       fuzz::require(roster->size() <= kClients);
       const auto place = roster->join("new", std::nullopt);

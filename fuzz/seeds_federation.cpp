@@ -117,7 +117,7 @@ void write_kept(const SeedFolder& seeds) {
   std::string batch = R"({"senders":["A","B"],"key":[1,2,3,4]})";
   batch.replace(batch.find('A'), 1, sha256_hex("a"));
   batch.replace(batch.find('B'), 1, sha256_hex("b"));
-  seeds.add("state", "roster", with_kind(0, R"({"a":0,"b":3})"));
+  seeds.add("state", "roster", with_kind(0, "0 a\n3 b\n"));
   seeds.add("state", "batch", with_kind(1, batch));
   seeds.add("state", "spent", with_kind(2, R"({"round":3,"epsilon":1.5,"delta":1e-6})"));
 }

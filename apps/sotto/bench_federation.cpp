@@ -170,13 +170,13 @@ Result<Measured> Federation::measure(Progress& progress) {
   SOTTO_TRY(const auto drain, rpc::Drain::start("127.0.0.1:0"));
   Measured measured;
   measured.report_bytes = report.bytes();
-  const std::uint64_t before = monitor::resident_bytes();
+  const std::uint64_t before = resident_bytes();
   const unsigned steps = arguments_.turns + 2;
   progress.update(0, steps, "clients connect");
   const std::uint32_t joined = std::max(arguments_.clients, arguments_.reports);
   SOTTO_TRY(const LoadTime joining, child.hold(server_->address(), joined));
   measured.join_seconds = joining.seconds;
-  const std::uint64_t held = monitor::resident_bytes();
+  const std::uint64_t held = resident_bytes();
   measured.held_bytes = held - std::min(before, held);
   restart_peak();
   const double megabytes = static_cast<double>(measured.report_bytes) * arguments_.reports / 1e6;

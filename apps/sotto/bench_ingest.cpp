@@ -1,7 +1,6 @@
 #include "bench_ingest.h"
 
 #include <algorithm>
-#include <fstream>
 #include <string>
 
 #include "base/clock.h"
@@ -34,18 +33,5 @@ Result<IngestFloor> measure_ingest_floor(const RoundPlan& plan, const rpc::LoadR
   }
   return floor;
 }
-
-std::uint64_t peak_resident_bytes() {
-  constexpr std::uint64_t kKilo = 1024;
-  std::ifstream file("/proc/self/status");
-  std::string word;
-  std::uint64_t kilobytes = 0;
-  while (file >> word) {
-    if (word == "VmHWM:" && file >> kilobytes) return kilobytes * kKilo;
-  }
-  return 0;
-}
-
-void restart_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
 
 }  // namespace sotto::cli

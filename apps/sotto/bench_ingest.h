@@ -1,7 +1,5 @@
-// What bounds the speed of a server from below, and how much memory it takes at most.
+// What bounds the speed of a server from below.
 #pragma once
-
-#include <cstdint>
 
 #include "rpc/load.h"
 #include "sotto/federation.h"
@@ -17,9 +15,5 @@ struct IngestFloor {
 };
 Result<IngestFloor> measure_ingest_floor(const RoundPlan& plan, const rpc::LoadReport& report,
                                          const identity::SealKey& key);
-
-/// The largest resident size since the last restart_peak(), in bytes.
-std::uint64_t peak_resident_bytes();
-void restart_peak();
 
 }  // namespace sotto::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <string_view>
 #include <thread>
 
 #ifdef __GLIBC__
@@ -9,6 +10,22 @@
 #endif
 
 namespace sotto {
+namespace {
+
+/// A line of /proc/self/status in bytes; 0 where there is none.
+std::uint64_t status_bytes(std::string_view name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name)) return 1024 * std::stoull(line.substr(line.find(':') + 1));
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::uint64_t resident_bytes() { return status_bytes("VmRSS"); }
+std::uint64_t peak_resident_bytes() { return status_bytes("VmHWM"); }
+void restart_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
 
 std::string machine_text() {
   std::ifstream info("/proc/cpuinfo");

@@ -1,12 +1,19 @@
 // Which machine this is, for records of what was measured, and what it is asked to take back.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace sotto {
 
 /// "2 cores, AMD EPYC 9R14": cores, and the model of the processor where the system tells it.
 std::string machine_text();
+
+/// Memory that the process holds, in bytes; 0 where the system does not tell.
+std::uint64_t resident_bytes();
+/// The most that it held since the last restart_peak().
+std::uint64_t peak_resident_bytes();
+void restart_peak();
 
 /// All threads that start later take memory from one pool. A thread that serves one call after the
 /// other would otherwise leave what a report took in a pool of its own, and the next one would fill

@@ -8,8 +8,8 @@ namespace sotto {
 using cuda::check;
 using cuda::DeviceMemory;
 
-Result<DeviceMechanism::Times> DeviceMechanism::measure(std::span<const float> values,
-                                                        unsigned clients, int turns) {
+Result<DeviceTimes> DeviceMechanism::measure(std::span<const float> values, unsigned clients,
+                                             int turns) {
   State& state = *state_;
   const std::size_t weights = state.outputs() * clients;
   const std::size_t symbol_bytes = state.wide ? 8 : 4;
@@ -59,7 +59,7 @@ Result<DeviceMechanism::Times> DeviceMechanism::measure(std::span<const float> v
     }
     return best;
   };
-  Times times;
+  DeviceTimes times;
   SOTTO_TRY(times.perturb, fastest([&] {
               return state.start(job, {.narrow = narrow.data(), .wide = wide.data()});
             }));

@@ -124,32 +124,14 @@ Result<std::vector<Report>> DeviceMechanism::reports(std::span<const Place> tens
 
 Result<std::vector<Symbol>> DeviceMechanism::draw(std::span<const float> values,
                                                   const StreamKey& key) {
-  State& state = *state_;
   DeviceMemory<float> input;
   SOTTO_CHECK(input.copy_from(values));
   std::vector<Place> places;
-  for (const TensorSpec& tensor : state.mechanism->domain().layout->tensors()) {
+  for (const TensorSpec& tensor : state_->mechanism->domain().layout->tensors()) {
     places.push_back({input.data() + tensor.offset});
   }
-  SOTTO_TRY(const cuda::PerturbJob job, state.job(places, {&key, 1}));
-  DeviceMemory<std::int32_t> narrow;
-  DeviceMemory<std::int64_t> wide;
-  SOTTO_CHECK(state.wide ? wide.reserve(state.outputs()) : narrow.reserve(state.outputs()));
-  SOTTO_CHECK(check(
-      static_cast<cudaError_t>(state.start(job, {.narrow = narrow.data(), .wide = wide.data()})),
-      "perturbing on the device"));
-  SOTTO_TRY(const auto open, state.opened(job));
-  std::vector<Symbol> symbols;
-  if (state.wide) {
-    SOTTO_TRY(symbols, wide.copy(state.outputs()));
-  } else {
-    SOTTO_TRY(const auto drawn, narrow.copy(state.outputs()));
-    symbols.assign(drawn.begin(), drawn.end());
-  }
-  for (const cuda::OpenWeight& weight : open) {
-    symbols[weight.index] = state.finish(weight, {&key, 1});
-  }
-  return symbols;
+  SOTTO_TRY(const std::vector<Report> drawn, reports(places, {&key, 1}));
+  return drawn.front().symbols().unpacked();
 }
 
 }  // namespace sotto

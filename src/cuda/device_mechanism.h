@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/streams.h"
+#include "cuda/device_times.h"
 #include "sotto/mechanism.h"
 #include "sotto/stages.h"
 
@@ -42,14 +43,8 @@ class DeviceMechanism {
   /// The symbols of one report of `values`, which lie in the memory of the host.
   Result<std::vector<Symbol>> draw(std::span<const float> values, const StreamKey& key);
 
-  /// Seconds of one perturbation of `clients` reports on the device; of drawing their random words
-  /// alone; and of copying as many bytes from device to device as a perturbation reads and writes.
-  struct Times {
-    double perturb = 0.0;
-    double words = 0.0;
-    double copy = 0.0;
-  };
-  Result<Times> measure(std::span<const float> values, unsigned clients, int turns);
+  /// Of `clients` reports of the same values, the fastest of several turns.
+  Result<DeviceTimes> measure(std::span<const float> values, unsigned clients, int turns);
 
  private:
   struct State;

@@ -1,6 +1,7 @@
 #include "cuda/device_state.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "cuda/aes_tables.h"
 
@@ -18,9 +19,6 @@ double open_share(const ChannelKernel& kernel) {
   return std::min(share, 1.0);
 }
 constexpr double kOpenLeast = 0x1p16;
-const Channel& channel_at(const ValueMechanism& mechanism, const TensorSpec& tensor) {
-  return mechanism.channel_of(tensor.offset);
-}
 
 }  // namespace
 
@@ -38,7 +36,7 @@ Result<void> DeviceMechanism::State::upload_channels() {
   std::vector<ChannelKernel> kernels;
   for (const std::size_t t : numbers) {
     const TensorSpec& tensor = mechanism->domain().layout->tensors()[t];
-    const Channel& channel = channel_at(*values, tensor);
+    const Channel& channel = values->channel_of(tensor.offset);
     const Range& range = mechanism->domain().ranges[t];
     kernels.push_back(channel.kernel());
     wide = wide || channel.wide();
@@ -53,19 +51,16 @@ Result<void> DeviceMechanism::State::upload_channels() {
                        .high = static_cast<float>(range.centre + range.radius),
                        .channel = static_cast<std::uint32_t>(kernels.size() - 1)});
   }
-  kind = kernels.front().index();
-  if (std::holds_alternative<FixedKernel>(kernels.front()))
-    return upload_kind<FixedKernel>(kernels);
-  if (std::holds_alternative<TwoPointKernel>(kernels.front())) {
-    return upload_kind<TwoPointKernel>(kernels);
-  }
-  if (std::holds_alternative<StaircaseView>(kernels.front())) {
-    return upload_kind<StaircaseView>(kernels);
-  }
-  if (std::holds_alternative<WindowKernel>(kernels.front())) {
-    return upload_kind<WindowKernel>(kernels);
-  }
-  return upload_kind<GeometricKernel>(kernels);
+  kind = kernels.front();
+  return std::visit(
+      [&]<class Kernel>(const Kernel&) -> Result<void> {
+        if constexpr (std::is_same_v<Kernel, std::monostate>) {
+          return fail(ErrorKind::kInternal, "a channel without a kernel");
+        } else {
+          return upload_kind<Kernel>(kernels);
+        }
+      },
+      kind);
 }
 
 Result<void> DeviceMechanism::State::upload_pieces() {
@@ -124,22 +119,16 @@ Result<cuda::PerturbJob> DeviceMechanism::State::job(std::span<const Place> plac
 
 int DeviceMechanism::State::start(const cuda::PerturbJob& job,
                                   const cuda::PerturbOutput& output) const {
-  const auto run = [&]<class Kernel>(const Kernel* kernels) {
-    return cuda::start_perturb(job, kernels, outputs(), output);
-  };
   const void* const all = channels.data();
-  switch (kind) {
-    case 1:
-      return run(static_cast<const FixedKernel*>(all));
-    case 2:
-      return run(static_cast<const TwoPointKernel*>(all));
-    case 3:
-      return run(static_cast<const StaircaseView*>(all));
-    case 4:
-      return run(static_cast<const WindowKernel*>(all));
-    default:
-      return run(static_cast<const GeometricKernel*>(all));
-  }
+  return std::visit(
+      [&]<class Kernel>(const Kernel&) -> int {
+        if constexpr (std::is_same_v<Kernel, std::monostate>) {
+          return static_cast<int>(cudaErrorInvalidValue);
+        } else {
+          return cuda::start_perturb(job, static_cast<const Kernel*>(all), outputs(), output);
+        }
+      },
+      kind);
 }
 
 /// Waits for the kernel.

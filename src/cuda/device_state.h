@@ -58,7 +58,7 @@ struct DeviceMechanism::State {
   DeviceTables tables;
   /// One array of the kernels of all tensors; all are of one kind.
   cuda::DeviceMemory<std::byte> channels;
-  std::size_t kind = 0;  // index of ChannelKernel
+  ChannelKernel kind;  // one of them, for its type
   std::vector<cuda::Tensor> tensors;
   std::vector<std::size_t> numbers;  // of those tensors that have elements, in the layout
   cuda::DeviceMemory<cuda::Tensor> device_tensors;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -17,26 +16,19 @@
 namespace sotto {
 namespace {
 
-/// A line of /proc/self/status in bytes; 0 where there is none.
-double status_bytes(std::string_view name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(name)) return 1024.0 * std::stod(line.substr(line.find(':') + 1));
-  }
-  return 0.0;
-}
-
 /// The largest resident size since its making, beyond that at its making.
 class MemoryPeak {
  public:
   MemoryPeak() {
-    std::ofstream("/proc/self/clear_refs") << "5";  // Linux: forget the peak so far
-    before_ = status_bytes("VmRSS");
+    restart_peak();
+    before_ = resident_bytes();
   }
-  double bytes() const { return std::max(0.0, status_bytes("VmHWM") - before_); }
+  double bytes() const {
+    return static_cast<double>(std::max(before_, peak_resident_bytes()) - before_);
+  }
 
  private:
-  double before_ = 0.0;
+  std::uint64_t before_ = 0;
 };
 
 /// Weights around the centre that reach beyond the range, as trained ones do.

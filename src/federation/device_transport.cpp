@@ -1,7 +1,6 @@
 #include "federation/device_transport.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/parallel.h"
 #include "shuffle/envelope_size.h"
@@ -23,9 +22,16 @@ std::uint64_t report_bytes(const Mechanism& mechanism, std::size_t split) {
 
 }  // namespace
 
-bool DeviceTransport::takes(const RoundPlan& plan) const {
+Result<bool> DeviceTransport::takes(const RoundPlan& plan) {
   if (plan.payload == Payload::kGradient || plan.fills_ball || plan.latency > 0.0) return false;
   if (below_.observer || below_.system_bits) return false;
+  if (factory_) {
+    const LocalClients& all = below_.clients();
+    SOTTO_TRY(rounds_, factory_->device_rounds({all.data, all.preprocess, all.options,
+                                                all.keep_buffers, all.keep_optimizer}));
+    factory_.reset();
+  }
+  if (!rounds_) return false;
   return std::ranges::all_of(plan.groups, [this](const ClientGroup& group) {
     return std::ranges::all_of(
         group.parts, [this](const Part& part) { return rounds_->takes(*part.mechanism); });
@@ -34,20 +40,21 @@ bool DeviceTransport::takes(const RoundPlan& plan) const {
 
 Result<Delivery> DeviceTransport::collect(const RoundPlan& plan, std::span<const float> model,
                                           std::span<const EnvelopeSink> sinks) {
-  if (!takes(plan)) return below_.collect(plan, model, sinks);
+  SOTTO_TRY(const bool here, takes(plan));
+  if (!here) return below_.collect(plan, model, sinks);
   Delivery delivery;
-  const bool in_envelopes = below_.hashes_reports;
   ClientStates states;
   std::uint64_t done = 0;
   for (const ClientGroup& group : plan.groups) {
     delivery.groups.push_back({group.clients.size(), ""});
-    for (const Part& part : group.parts) {
-      if (in_envelopes) break;  // the sinks count their bytes
-      delivery.bytes_up += group.clients.size() * report_bytes(*part.mechanism, plan.split);
+    if (!below_.hashes_reports) {  // else the sinks count the bytes of envelopes
+      for (const Part& part : group.parts) {
+        delivery.bytes_up += group.clients.size() * report_bytes(*part.mechanism, plan.split);
+      }
     }
     // Side by side go clients of equally many samples whose optimizers have made equally many
     // steps.
-    std::map<std::pair<std::size_t, std::vector<float>>, std::vector<std::uint32_t>> alike;
+    std::map<std::pair<std::size_t, std::optional<float>>, std::vector<std::uint32_t>> alike;
     for (const std::uint32_t client : group.clients) {
       alike[{below_.clients().partition->client(client).size(), below_.steps_of(client)}].push_back(
           client);
@@ -75,19 +82,15 @@ Result<void> DeviceTransport::run(const RoundPlan& plan, const ClientGroup& grou
                                   ClientStates& states) {
   const LocalClients& all = below_.clients();
   std::vector<DeviceRounds::Client> asked;
-  std::vector<std::vector<std::uint32_t>> samples;
   for (const std::uint32_t client : clients) {
-    const auto own = all.partition->client(client);
-    samples.emplace_back(own.begin(), own.end());
-  }
-  for (std::size_t i = 0; i < clients.size(); ++i) {
+    const auto samples = all.partition->client(client);
     std::vector<float> state;
-    if (const auto it = below_.states().find(clients[i]); it != below_.states().end()) {
+    if (const auto it = below_.states().find(client); it != below_.states().end()) {
       state = it->second;
     }
-    asked.push_back({samples[i],
-                     below_.bits_for("train", plan.round, clients[i]),
-                     below_.bits_for("perturb", plan.round, clients[i]),
+    asked.push_back({{samples.begin(), samples.end()},
+                     below_.bits_for("train", plan.round, client),
+                     below_.bits_for("perturb", plan.round, client),
                      std::move(state),
                      {}});
   }

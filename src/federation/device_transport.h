@@ -11,22 +11,24 @@ namespace sotto {
 
 class DeviceTransport final : public Transport {
  public:
-  /// `below` must outlive it.
-  DeviceTransport(LocalTransport& below, std::shared_ptr<DeviceRounds> rounds)
-      : below_(below), rounds_(std::move(rounds)) {}
+  /// `below` must outlive it. What `factory` has for such clients is made for the first round that
+  /// may go there: their samples then lie on the device.
+  DeviceTransport(LocalTransport& below, std::shared_ptr<const TrainerFactory> factory)
+      : below_(below), factory_(std::move(factory)) {}
 
   unsigned lanes() const noexcept override { return below_.lanes(); }
   Result<Delivery> collect(const RoundPlan& plan, std::span<const float> model,
                            std::span<const EnvelopeSink> sinks) override;
 
  private:
-  bool takes(const RoundPlan& plan) const;
+  Result<bool> takes(const RoundPlan& plan);
   Result<void> run(const RoundPlan& plan, const ClientGroup& group,
                    std::span<const std::uint32_t> clients, std::span<const float> model,
                    std::span<const EnvelopeSink> sinks, ClientStates& states);
 
   LocalTransport& below_;
-  std::shared_ptr<DeviceRounds> rounds_;
+  std::shared_ptr<const TrainerFactory> factory_;  // until it was asked
+  std::shared_ptr<DeviceRounds> rounds_;           // null: there are none
 };
 
 }  // namespace sotto

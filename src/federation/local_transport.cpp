@@ -160,27 +160,33 @@ Result<void> LocalTransport::send_client(Lane& lane, const RoundPlan& plan,
     Report report = part.mechanism->perturb(bounded, bits);
     if (observer) observer->on_report(plan, client, part, bounded.values(), report);
     values = std::move(bounded).take();
-    for (const Envelope& envelope : pack(std::move(report), plan.round, plan.split)) {
-      if (hashes_reports) hash.add(envelope.serialize());
+    SOTTO_CHECK(send(std::move(report), plan, hash, [&](const Envelope& envelope) -> Result<void> {
       if (plan.latency > 0.0) {
         lane.times.delay = std::max(lane.times.delay, plan.latency * delays.unit());
       }
-      if (outbox) {
-        kept.push_back(envelope);
-      } else {
-        SOTTO_CHECK(sink(envelope));
-      }
-    }
+      if (!outbox) return sink(envelope);
+      kept.push_back(envelope);
+      return {};
+    }));
   }
   if (outbox) SOTTO_CHECK(outbox(client, kept));
   if (hashes_reports) lane.hashes.push_back({client, hash.hex()});
   return {};
 }
 
-std::vector<float> LocalTransport::steps_of(std::uint32_t client) const {
+Result<void> LocalTransport::send(Report report, const RoundPlan& plan, Sha256& hash,
+                                  const EnvelopeSink& sink) const {
+  for (const Envelope& envelope : pack(std::move(report), plan.round, plan.split)) {
+    if (hashes_reports) hash.add(envelope.serialize());
+    SOTTO_CHECK(sink(envelope));
+  }
+  return {};
+}
+
+std::optional<float> LocalTransport::steps_of(std::uint32_t client) const {
   const auto it = states_.find(client);
   if (it == states_.end() || it->second.size() <= buffer_values_) return {};
-  return {it->second[buffer_values_]};
+  return it->second[buffer_values_];
 }
 
 Result<void> LocalTransport::send_reports(unsigned lane, const RoundPlan& plan,
@@ -188,12 +194,7 @@ Result<void> LocalTransport::send_reports(unsigned lane, const RoundPlan& plan,
                                           const EnvelopeSink& sink) {
   const Stopwatch whole;
   Sha256 hash;
-  for (Report& report : reports) {
-    for (const Envelope& envelope : pack(std::move(report), plan.round, plan.split)) {
-      if (hashes_reports) hash.add(envelope.serialize());
-      SOTTO_CHECK(sink(envelope));
-    }
-  }
+  for (Report& report : reports) SOTTO_CHECK(send(std::move(report), plan, hash, sink));
   if (hashes_reports) lanes_[lane].hashes.push_back({client, hash.hex()});
   lanes_[lane].times.engine += whole.seconds();
   return {};

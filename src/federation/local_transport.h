@@ -6,8 +6,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "base/sha256.h"
 #include "federation/budget.h"
 #include "sotto/data.h"
 #include "sotto/federation.h"
@@ -78,8 +80,9 @@ class LocalTransport final : public Transport {
 
   /// What decides a client's part in a round: "train" its samples' order, "perturb" its symbols.
   BitSource bits_for(std::string_view purpose, RoundId round, std::uint32_t client) const;
-  /// How many steps a client's optimizer, where it keeps one, has made: one number, or none.
-  std::vector<float> steps_of(std::uint32_t client) const;
+  /// How many steps a client's optimizer, where it keeps one, has made:
+  /// nothing where it keeps none.
+  std::optional<float> steps_of(std::uint32_t client) const;
 
   /// The trainers, for evaluation between rounds.
   Trainer& trainer(unsigned lane) { return *lanes_[lane].trainer; }
@@ -102,6 +105,9 @@ class LocalTransport final : public Transport {
                               std::span<const float> model);
   Result<void> send_client(Lane& lane, const RoundPlan& plan, const ClientGroup& group,
                            std::uint32_t client, const EnvelopeSink& sink);
+  /// Cuts a report into envelopes, which are hashed where that is wanted.
+  Result<void> send(Report report, const RoundPlan& plan, Sha256& hash,
+                    const EnvelopeSink& sink) const;
   Result<void> load_client(Lane& lane, std::uint32_t client, std::span<const float> model);
   void keep_client(Lane& lane, std::uint32_t client);
 

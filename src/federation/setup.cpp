@@ -54,13 +54,10 @@ TrainOptions make_options(const Recipe::Train& train) {
 /// The server's end of the clients' transport. It does not own the one below.
 Result<std::shared_ptr<Transport>> server_side(const Recipe& recipe, const RunOptions& options,
                                                LocalTransport& clients,
-                                               const TrainerFactory& factory) {
+                                               std::shared_ptr<const TrainerFactory> factory) {
   if (options.transport) return options.transport;
   if (!recipe.aggregate.secure) {
-    const LocalClients& all = clients.clients();
-    SOTTO_TRY(auto rounds, factory.device_rounds({all.data, all.preprocess, all.options,
-                                                  all.keep_buffers, all.keep_optimizer}));
-    if (rounds) return std::make_shared<DeviceTransport>(clients, std::move(rounds));
+    if (factory->device() != "cpu") return std::make_shared<DeviceTransport>(clients, factory);
     return std::shared_ptr<Transport>(std::shared_ptr<void>(), &clients);
   }
 #ifdef SOTTO_WITH_SECURE
@@ -163,7 +160,7 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   set_private(recipe, clients.options);
   SOTTO_TRY(setup.transport,
             LocalTransport::make(clients, setup.factory, thread_count(options.threads)));
-  SOTTO_TRY(setup.server_side, server_side(recipe, options, *setup.transport, *setup.factory));
+  SOTTO_TRY(setup.server_side, server_side(recipe, options, *setup.transport, setup.factory));
   const Layout& layout = setup.factory->layout();
   const bool has_buffers = layout.parameter_count() < layout.size();
   if (has_buffers && recipe.bound.buffers != "perturb") {

@@ -1,11 +1,9 @@
 #include "monitor/metrics.h"
 
-#include <unistd.h>
-
 #include <cmath>
-#include <fstream>
 #include <sstream>
 
+#include "base/machine.h"
 #include "sotto/version.h"
 
 namespace sotto::monitor {
@@ -90,14 +88,6 @@ void write_training(const State& state, Writer& out) {
 }
 
 }  // namespace
-
-std::uint64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::uint64_t whole = 0;
-  std::uint64_t resident = 0;
-  file >> whole >> resident;
-  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
 
 std::string metrics_text(const State& state) {
   Writer out;

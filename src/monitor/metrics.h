@@ -9,7 +9,4 @@ namespace sotto::monitor {
 
 std::string metrics_text(const State& state);
 
-/// What the process holds of memory now, in bytes.
-std::uint64_t resident_bytes();
-
 }  // namespace sotto::monitor

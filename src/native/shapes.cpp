@@ -75,11 +75,7 @@ class ChainMaker {
         shape = add_linear(operation, shape);
         break;
       case LayerKind::kBatchNorm:
-        operation.weight = reserve(shape.stride);
-        operation.bias = reserve(shape.stride);
-        operation.scratch = Floats(kNormScratch * shape.stride);
-        place_channels(operation.weight, size_of(layer.out));
-        place_channels(operation.bias, size_of(layer.out));
+        add_norm(operation, shape);
         operation.statistics = chain_.statistics;
         for (std::size_t i = 0; i < 2; ++i) {
           for (std::size_t c = 0; c < size_of(layer.out); ++c) {
@@ -90,11 +86,7 @@ class ChainMaker {
         chain_.statistics += 2 * shape.stride;
         break;
       case LayerKind::kGroupNorm:
-        operation.weight = reserve(shape.stride);
-        operation.bias = reserve(shape.stride);
-        operation.scratch = Floats(kNormScratch * shape.stride);
-        place_channels(operation.weight, size_of(layer.out));
-        place_channels(operation.bias, size_of(layer.out));
+        add_norm(operation, shape);
         break;
       case LayerKind::kMaxPool:
         shape.height /= size_of(layer.kernel);
@@ -153,6 +145,15 @@ class ChainMaker {
     const std::size_t lost = kernel - 1;
     const std::size_t pad = size_of(layer.padding);
     return {in.height + 2 * pad - lost, in.width + 2 * pad - lost, out, columns, 0};
+  }
+
+  /// Scale and shift of every channel.
+  void add_norm(Operation& operation, const Shape& shape) {
+    operation.weight = reserve(shape.stride);
+    operation.bias = reserve(shape.stride);
+    operation.scratch = Floats(kNormScratch * shape.stride);
+    place_channels(operation.weight, size_of(operation.layer.out));
+    place_channels(operation.bias, size_of(operation.layer.out));
   }
 
   Shape add_linear(Operation& operation, const Shape& in) {

@@ -26,8 +26,8 @@ class DeviceRounds {
   virtual ~DeviceRounds() = default;
 
   struct Client {
-    std::span<const std::uint32_t> samples;
-    BitSource train;    // decides the order of samples
+    std::vector<std::uint32_t> samples;
+    BitSource train;    // decides their order
     BitSource perturb;  // decides the symbols
     /// What it kept of its last round and, after run(), what it keeps of this one: as
     /// LocalTransport has it.

@@ -2,17 +2,10 @@
 
 #include <algorithm>
 
+#include "train/torch_net.h"
+
 namespace sotto {
 namespace {
-
-constexpr double kBatchNormMomentum = 0.1;
-constexpr double kBatchNormEpsilon = 1e-5;
-
-/// from_blob wants a mutable pointer; copies only read through it.
-torch::Tensor on_host(std::span<const float> values) {
-  return torch::from_blob(const_cast<float*>(values.data()),
-                          {static_cast<std::int64_t>(values.size())});
-}
 
 /// clients x batch x features, as batched products have it, from batch x (clients features) and
 /// back.
@@ -122,7 +115,9 @@ void TorchCohort::set_buffers(std::size_t client, std::span<const float> values)
   for (std::size_t t = 0; t < places_.size(); ++t) {
     if (places_[t].is_parameter) continue;
     const auto size = static_cast<std::size_t>(places_[t].size);
-    rows(t).select(0, static_cast<std::int64_t>(client)).copy_(on_host(values.subspan(used, size)));
+    rows(t)
+        .select(0, static_cast<std::int64_t>(client))
+        .copy_(as_tensor(values.subspan(used, size)));
     used += size;
   }
 }
@@ -138,28 +133,35 @@ std::vector<float> TorchCohort::buffers(std::size_t client) const {
   return values;
 }
 
+/// A client's state is its steps and then its moments, tensor after tensor; of all clients together
+/// every tensor of a moment lies as a row for each.
+template <class Visit>
+void TorchCohort::each_moment(std::size_t joined, const Visit& visit) const {
+  const auto parameters = static_cast<std::size_t>(parameter_count_);
+  for (std::size_t moment = 0; moment < (joined - 1) / clients(); moment += parameters) {
+    for (const Place& place : places_) {
+      if (!place.is_parameter) continue;
+      const std::size_t own = moment + static_cast<std::size_t>(place.offset);
+      const auto size = static_cast<std::size_t>(place.size);
+      for (std::size_t c = 0; c < clients(); ++c) {
+        visit(c, 1 + own, 1 + clients() * own + c * size, size);
+      }
+    }
+  }
+}
+
 void TorchCohort::train(const DeviceSamples& samples, std::span<std::vector<std::uint32_t>> orders,
                         std::span<BitSource* const> bits, const TrainOptions& options,
                         std::span<const std::span<const float>> states) {
   optimizer_.emplace(options, parameters_, gradients_);
   if (!states.empty()) {
-    // Each client's state is its steps and then its moments; here moments lie tensor by tensor.
-    const std::size_t own = states.front().size() - 1;
-    const auto parameters = static_cast<std::size_t>(parameter_count_);
-    std::vector<float> joined(1 + states.size() * own);
+    std::vector<float> joined(1 + states.size() * (states.front().size() - 1));
     joined[0] = states.front()[0];
-    for (std::size_t c = 0; c < states.size(); ++c) {
-      for (std::size_t moment = 0; moment < own; moment += parameters) {
-        for (const Place& place : places_) {
-          if (!place.is_parameter) continue;
-          const auto offset = static_cast<std::size_t>(place.offset);
-          const auto size = static_cast<std::size_t>(place.size);
-          std::ranges::copy(states[c].subspan(1 + moment + offset, size),
-                            joined.begin() + static_cast<std::ptrdiff_t>(
-                                                 1 + states.size() * (moment + offset) + c * size));
-        }
-      }
-    }
+    each_moment(joined.size(),
+                [&](std::size_t c, std::size_t own, std::size_t at, std::size_t size) {
+                  std::ranges::copy(states[c].subspan(own, size),
+                                    joined.begin() + static_cast<std::ptrdiff_t>(at));
+                });
     optimizer_->restore(joined);
   }
   const std::size_t count = orders.front().size();
@@ -219,7 +221,7 @@ torch::Tensor TorchCohort::forward(const torch::Tensor& batch) {
         const bool several = layer.spatial || flat.size(0) > 1;
         const torch::Tensor normal =
             torch::batch_norm(flat, joined(scale), joined(shift), joined(mean), joined(variance),
-                              several, kBatchNormMomentum, kBatchNormEpsilon, true);
+                              several, kBatchNormMomentum, kNormEpsilon, true);
         x = layer.spatial ? normal : by_client(normal, clients_);
         break;
       }
@@ -240,27 +242,17 @@ torch::Tensor TorchCohort::forward(const torch::Tensor& batch) {
 }
 
 std::vector<std::vector<float>> TorchCohort::optimizer_states() const {
-  const auto clients = static_cast<std::size_t>(clients_);
-  std::vector<std::vector<float>> states(clients);
+  std::vector<std::vector<float>> states(clients());
   if (!optimizer_) return states;
   const std::vector<float> joined = optimizer_->state();
-  const auto parameters = static_cast<std::size_t>(parameter_count_);
-  const std::size_t own = (joined.size() - 1) / clients;
-  for (std::size_t c = 0; c < clients; ++c) {
-    std::vector<float>& state = states[c];
-    state.resize(1 + own);
+  for (std::vector<float>& state : states) {
+    state.resize(1 + (joined.size() - 1) / clients());
     state[0] = joined[0];
-    for (std::size_t moment = 0; moment < own; moment += parameters) {
-      for (const Place& place : places_) {
-        if (!place.is_parameter) continue;
-        const auto offset = static_cast<std::size_t>(place.offset);
-        const auto size = static_cast<std::size_t>(place.size);
-        std::copy_n(joined.begin() +
-                        static_cast<std::ptrdiff_t>(1 + clients * (moment + offset) + c * size),
-                    size, state.begin() + static_cast<std::ptrdiff_t>(1 + moment + offset));
-      }
-    }
   }
+  each_moment(joined.size(), [&](std::size_t c, std::size_t own, std::size_t at, std::size_t size) {
+    std::copy_n(joined.begin() + static_cast<std::ptrdiff_t>(at), size,
+                states[c].begin() + static_cast<std::ptrdiff_t>(own));
+  });
   return states;
 }
 

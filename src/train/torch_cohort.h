@@ -57,6 +57,10 @@ class TorchCohort {
     std::int64_t offset;  // in one client's parameters or buffers
     std::int64_t size;
   };
+  /// visit(client, place in its own state, place in that of all, how many) for every piece of the
+  /// optimizers' states, which together have `joined` values.
+  template <class Visit>
+  void each_moment(std::size_t joined, const Visit& visit) const;
   torch::Tensor forward(const torch::Tensor& batch);
   void step(const DeviceSamples& samples, const torch::Tensor& picked, std::int64_t size);
 

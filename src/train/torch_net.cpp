@@ -40,9 +40,8 @@ void TorchNet::load(std::span<const float> weights) {
   for (const Piece& piece : pieces_) {
     const auto size = static_cast<std::int64_t>(piece.size);
     torch::Tensor& flat = piece.is_parameter ? parameters_ : buffers_;
-    // from_blob wants a mutable pointer; copy_ only reads through it.
-    auto* const from = const_cast<float*>(weights.data() + piece.offset);
-    flat.narrow(0, piece.flat_offset, size).copy_(torch::from_blob(from, {size}));
+    flat.narrow(0, piece.flat_offset, size)
+        .copy_(as_tensor(weights.subspan(piece.offset, piece.size)));
   }
 }
 
@@ -70,9 +69,6 @@ void TorchNet::store_gradients(std::span<float> out) const {
 }
 
 namespace {
-
-constexpr double kBatchNormMomentum = 0.1;
-constexpr double kNormEpsilon = 1e-5;
 
 class SequentialNet final : public TorchNet {
  public:

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,16 @@
 #include "sotto/result.h"
 
 namespace sotto {
+
+inline constexpr double kBatchNormMomentum = 0.1;
+inline constexpr double kNormEpsilon = 1e-5;
+
+/// Floats as a tensor that reads them where they lie. It must not be written to: from_blob wants a
+/// mutable pointer.
+inline torch::Tensor as_tensor(std::span<const float> values) {
+  return torch::from_blob(const_cast<float*>(values.data()),
+                          {static_cast<std::int64_t>(values.size())});
+}
 
 class TorchNet {
  public:

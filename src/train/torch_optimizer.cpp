@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "train/torch_net.h"
+
 namespace sotto {
 namespace {
 
@@ -75,12 +77,12 @@ void FlatOptimizer::restore(std::span<const float> state) {
   if (static_cast<std::int64_t>(state.size()) != expected) return;
   const torch::NoGradGuard no_grad;
   steps_ = static_cast<std::int64_t>(state[0]);
-  const float* from = state.data() + 1;
+  std::size_t used = 1;
   for (torch::Tensor moment : {first_, second_}) {
     if (!moment.defined()) continue;
-    // from_blob wants a mutable pointer; copy_ only reads through it.
-    moment.copy_(torch::from_blob(const_cast<float*>(from), {moment.numel()}));
-    from += moment.numel();
+    const auto size = static_cast<std::size_t>(moment.numel());
+    moment.copy_(as_tensor(state.subspan(used, size)));
+    used += size;
   }
 }
 

@@ -48,9 +48,7 @@ class TorchRounds final : public DeviceRounds {
         cohort_.reset();
         cohort_.emplace(network_, clients.size(), device_);
       }
-      const torch::Tensor start = torch::from_blob(const_cast<float*>(task.model.data()),
-                                                   {static_cast<std::int64_t>(task.model.size())})
-                                      .to(device_);
+      const torch::Tensor start = as_tensor(task.model).to(device_);
       cohort_->load(start);
       SOTTO_TRY(const double seconds, train(clients));
       for (const Part& part : task.parts) {
@@ -88,7 +86,7 @@ class TorchRounds final : public DeviceRounds {
     std::vector<std::span<const float>> states;
     for (std::size_t c = 0; c < clients.size(); ++c) {
       Client& client = clients[c];
-      orders.emplace_back(client.samples.begin(), client.samples.end());
+      orders.push_back(std::move(client.samples));
       bits.push_back(&client.train);
       if (client.state.size() < buffers) continue;
       if (buffers > 0) cohort_->set_buffers(c, std::span(client.state).first(buffers));

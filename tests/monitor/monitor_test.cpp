@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/machine.h"
 #include "monitor/board.h"
 #include "monitor/metrics.h"
 #include "monitor/spent.h"
