@@ -28,7 +28,7 @@ Result<bool> DeviceTransport::takes(const RoundPlan& plan) {
   if (factory_) {
     const LocalClients& all = below_.clients();
     SOTTO_TRY(rounds_, factory_->device_rounds({all.data, all.preprocess, all.options,
-                                                all.keep_buffers, all.keep_optimizer}));
+                                                all.keep_buffers, all.keep_optimizer, lanes()}));
     factory_.reset();
   }
   if (!rounds_) return false;

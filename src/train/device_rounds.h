@@ -19,6 +19,7 @@ struct DeviceClients {
   TrainOptions options;
   bool keep_buffers = false;
   bool keep_optimizer = false;
+  unsigned threads = 1;  // of the processor, that make samples
 };
 
 class DeviceRounds {

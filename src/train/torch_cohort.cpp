@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "train/torch_net.h"
 
 namespace sotto {
@@ -17,51 +18,6 @@ torch::Tensor by_sample(const torch::Tensor& x) {
 }
 
 }  // namespace
-
-DeviceSamples load_samples(const Dataset& data, const Preprocess& preprocess,
-                           const torch::Device& device) {
-  constexpr std::size_t kTogether = 1024;
-  const SampleShape shape = output_shape(data, preprocess);
-  const auto count = static_cast<std::int64_t>(data.size());
-  DeviceSamples samples;
-  const auto options = torch::TensorOptions().device(device);
-  samples.values = torch::empty({count, shape.channels, shape.height, shape.width}, options);
-  samples.labels = torch::empty({count}, options.dtype(torch::kInt64));
-  std::vector<std::uint32_t> numbers;
-  std::vector<float> pixels;
-  std::vector<std::int64_t> labels;
-  for (std::size_t first = 0; first < data.size(); first += kTogether) {
-    const std::size_t size = std::min(kTogether, data.size() - first);
-    numbers.resize(size);
-    for (std::size_t i = 0; i < size; ++i) numbers[i] = static_cast<std::uint32_t>(first + i);
-    pixels.resize(size * shape.size());
-    labels.resize(size);
-    fill_batch(data, numbers, preprocess, nullptr, pixels, labels);
-    const auto from = static_cast<std::int64_t>(first);
-    const auto here = static_cast<std::int64_t>(size);
-    samples.values.narrow(0, from, here)
-        .copy_(torch::from_blob(pixels.data(), {here, shape.channels, shape.height, shape.width}));
-    samples.labels.narrow(0, from, here)
-        .copy_(torch::from_blob(labels.data(), {here}, torch::kInt64));
-  }
-  return samples;
-}
-
-bool TorchCohort::takes(const Network& network) {
-  return std::ranges::all_of(network.layers, [](const Layer& layer) {
-    switch (layer.kind) {
-      case LayerKind::kConv:
-      case LayerKind::kLinear:
-      case LayerKind::kBatchNorm:
-      case LayerKind::kRelu:
-      case LayerKind::kMaxPool:
-      case LayerKind::kFlatten:
-        return true;
-      default:
-        return false;
-    }
-  });
-}
 
 TorchCohort::TorchCohort(const Network& network, std::size_t clients, const torch::Device& device)
     : layers_(network.layers), clients_(static_cast<std::int64_t>(clients)), device_(device) {
@@ -150,7 +106,7 @@ void TorchCohort::each_moment(std::size_t joined, const Visit& visit) const {
   }
 }
 
-void TorchCohort::train(const DeviceSamples& samples, std::span<std::vector<std::uint32_t>> orders,
+void TorchCohort::train(TorchSamples& samples, std::span<std::vector<std::uint32_t>> orders,
                         std::span<BitSource* const> bits, const TrainOptions& options,
                         std::span<const std::span<const float>> states) {
   optimizer_.emplace(options, parameters_, gradients_);
@@ -165,36 +121,23 @@ void TorchCohort::train(const DeviceSamples& samples, std::span<std::vector<std:
     optimizer_->restore(joined);
   }
   const std::size_t count = orders.front().size();
-  std::vector<std::int64_t> picked(count * orders.size());
   for (std::uint32_t epoch = 0; epoch < options.epochs; ++epoch) {
-    for (std::size_t c = 0; c < orders.size(); ++c) {
-      shuffle(std::span(orders[c]), *bits[c]);
-      for (std::size_t i = 0; i < count; ++i) picked[i * orders.size() + c] = orders[c][i];
-    }
-    const torch::Tensor all =
-        torch::from_blob(picked.data(), {static_cast<std::int64_t>(picked.size())}, torch::kInt64)
-            .to(device_, /*non_blocking=*/false, /*copy=*/true);
+    for (std::size_t c = 0; c < orders.size(); ++c) shuffle(std::span(orders[c]), *bits[c]);
+    samples.begin_epoch(orders);
     for (std::size_t first = 0; first < count; first += options.batch_size) {
-      const auto size =
-          static_cast<std::int64_t>(std::min<std::size_t>(options.batch_size, count - first));
-      step(samples, all.narrow(0, static_cast<std::int64_t>(first) * clients_, size * clients_),
-           size);
+      const std::size_t size = std::min<std::size_t>(options.batch_size, count - first);
+      const auto [x, y] = samples.batch(first, size, bits);
+      const torch::Tensor scores = forward(x, bits, samples.threads());
+      const torch::Tensor chosen = scores.log_softmax(2).gather(2, y.unsqueeze(2));
+      (chosen.sum() * (-1.0 / static_cast<double>(size))).backward();
       optimizer_->step();
     }
     if (options.on_epoch) options.on_epoch();
   }
 }
 
-void TorchCohort::step(const DeviceSamples& samples, const torch::Tensor& picked,
-                       std::int64_t size) {
-  const torch::Tensor x = samples.values.index_select(0, picked);
-  const torch::Tensor y = samples.labels.index_select(0, picked).view({size, clients_}).t();
-  const torch::Tensor scores = forward(x.view({size, clients_ * x.size(1), x.size(2), x.size(3)}));
-  const torch::Tensor chosen = scores.log_softmax(2).gather(2, y.unsqueeze(2));
-  (chosen.sum() * (-1.0 / static_cast<double>(size))).backward();
-}
-
-torch::Tensor TorchCohort::forward(const torch::Tensor& batch) {
+torch::Tensor TorchCohort::forward(const torch::Tensor& batch, std::span<BitSource* const> bits,
+                                   unsigned threads) {
   torch::Tensor x = batch;  // batch x (clients channels) x height x width, or clients x batch x n
   std::size_t next = 0;
   const auto tensor = [&]() -> const torch::Tensor& { return tensors_[next++]; };
@@ -234,11 +177,37 @@ torch::Tensor TorchCohort::forward(const torch::Tensor& batch) {
       case LayerKind::kFlatten:
         x = by_client(x, clients_);
         break;
-      default:  // takes() knows no other
+      case LayerKind::kGroupNorm: {  // of images
+        const torch::Tensor& scale = tensor();
+        x = torch::group_norm(x, clients_ * layer.groups, joined(scale), joined(tensor()),
+                              kNormEpsilon);
+        break;
+      }
+      case LayerKind::kDropout:
+        x = x * dropout_factors(x, layer.rate, bits, threads);
         break;
     }
   }
   return x;
+}
+
+torch::Tensor TorchCohort::dropout_factors(const torch::Tensor& like, double rate,
+                                           std::span<BitSource* const> bits,
+                                           unsigned threads) const {
+  std::vector<float> factors(static_cast<std::size_t>(like.numel()));
+  const std::size_t own = factors.size() / clients();
+  const Result<void> drawn =
+      parallel_for(threads, clients(), [&](unsigned /*lane*/, std::size_t c) -> Result<void> {
+        draw_dropout(std::span(factors).subspan(c * own, own), rate, *bits[c]);
+        return {};
+      });
+  TORCH_CHECK(drawn.has_value(), "drawing dropout failed");
+  const bool images = like.dim() == 4;  // which lie sample by sample, features client by client
+  const std::int64_t samples = like.size(images ? 0 : 1);
+  const torch::Tensor rows =
+      torch::from_blob(factors.data(), {clients_, samples, like.numel() / clients_ / samples})
+          .to(device_, /*non_blocking=*/false, /*copy=*/true);
+  return (images ? rows.transpose(0, 1) : rows).reshape(like.sizes());
 }
 
 std::vector<std::vector<float>> TorchCohort::optimizer_states() const {

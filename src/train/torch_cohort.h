@@ -14,23 +14,12 @@
 #include "sotto/bits.h"
 #include "sotto/trainer.h"
 #include "train/torch_optimizer.h"
+#include "train/torch_samples.h"
 
 namespace sotto {
 
-/// The samples of a data set on the device, ready to be picked: preprocessed, never augmented.
-struct DeviceSamples {
-  torch::Tensor values;  // samples, channels, height, width
-  torch::Tensor labels;
-};
-DeviceSamples load_samples(const Dataset& data, const Preprocess& preprocess,
-                           const torch::Device& device);
-
 class TorchCohort {
  public:
-  /// Whether the network's layers have a form for many clients: dropout, which draws from each
-  /// client's bits, has none.
-  static bool takes(const Network& network);
-
   TorchCohort(const Network& network, std::size_t clients, const torch::Device& device);
 
   std::size_t clients() const noexcept { return static_cast<std::size_t>(clients_); }
@@ -43,7 +32,8 @@ class TorchCohort {
 
   /// One order of samples for each client, shuffled anew by its bits before each epoch. `states`
   /// are those that optimizer_states() gave, all of equally many steps, or none to start afresh.
-  void train(const DeviceSamples& samples, std::span<std::vector<std::uint32_t>> orders,
+  /// Bits decide their augmentation and dropout too, in the order of a client alone.
+  void train(TorchSamples& samples, std::span<std::vector<std::uint32_t>> orders,
              std::span<BitSource* const> bits, const TrainOptions& options,
              std::span<const std::span<const float>> states = {});
   std::vector<std::vector<float>> optimizer_states() const;
@@ -61,8 +51,10 @@ class TorchCohort {
   /// optimizers' states, which together have `joined` values.
   template <class Visit>
   void each_moment(std::size_t joined, const Visit& visit) const;
-  torch::Tensor forward(const torch::Tensor& batch);
-  void step(const DeviceSamples& samples, const torch::Tensor& picked, std::int64_t size);
+  torch::Tensor forward(const torch::Tensor& batch, std::span<BitSource* const> bits,
+                        unsigned threads);
+  torch::Tensor dropout_factors(const torch::Tensor& like, double rate,
+                                std::span<BitSource* const> bits, unsigned threads) const;
 
   std::vector<Layer> layers_;
   std::int64_t clients_;

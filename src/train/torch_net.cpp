@@ -68,6 +68,11 @@ void TorchNet::store_gradients(std::span<float> out) const {
   }
 }
 
+void draw_dropout(std::span<float> factors, double rate, BitSource& bits) {
+  const auto kept = static_cast<float>(1.0 / (1.0 - rate));
+  for (float& factor : factors) factor = bits.unit() < rate ? 0.0F : kept;
+}
+
 namespace {
 
 class SequentialNet final : public TorchNet {
@@ -151,11 +156,9 @@ class SequentialNet final : public TorchNet {
     return x;
   }
 
-  /// From our own bits: LibTorch's generator is global, and a shared one depends on thread timing.
   static torch::Tensor dropout_mask(const torch::Tensor& like, double rate, BitSource& bits) {
     std::vector<float> mask(static_cast<std::size_t>(like.numel()));
-    const auto kept = static_cast<float>(1.0 / (1.0 - rate));
-    for (float& value : mask) value = bits.unit() < rate ? 0.0F : kept;
+    draw_dropout(mask, rate, bits);
     return torch::from_blob(mask.data(), like.sizes()).clone().to(like.device());
   }
 

@@ -29,6 +29,10 @@ inline torch::Tensor as_tensor(std::span<const float> values) {
                           {static_cast<std::int64_t>(values.size())});
 }
 
+/// What dropout multiplies values with. From our own bits: LibTorch's generator is global, and a
+/// shared one depends on thread timing.
+void draw_dropout(std::span<float> factors, double rate, BitSource& bits);
+
 class TorchNet {
  public:
   virtual ~TorchNet() = default;

@@ -29,11 +29,11 @@ class TorchRounds final : public DeviceRounds {
         layout_(network.layout()),
         device_(device),
         clients_(clients),
-        most_(most) {
+        most_(most),
+        samples_(*clients.data, clients.preprocess, device, clients.threads) {
     // The same bits every time, and the processor's precision.
     at::globalContext().setDeterministicCuDNN(true);
     at::globalContext().setAllowTF32CuDNN(false);
-    samples_ = load_samples(*clients.data, clients.preprocess, device);
   }
 
   std::size_t most_clients() const noexcept override { return most_; }
@@ -147,7 +147,7 @@ class TorchRounds final : public DeviceRounds {
   torch::Device device_;
   DeviceClients clients_;
   std::size_t most_;
-  DeviceSamples samples_;
+  TorchSamples samples_;
   std::optional<TorchCohort> cohort_;
   std::map<std::string, std::unique_ptr<DeviceMechanism>> mechanisms_;
   Times times_;
@@ -158,17 +158,14 @@ class TorchRounds final : public DeviceRounds {
 Result<std::shared_ptr<DeviceRounds>> make_torch_rounds(const Network& network,
                                                         const torch::Device& device,
                                                         const DeviceClients& clients) {
-  const bool fits =
-      TorchCohort::takes(network) && clients.options.clip == 0.0 && !clients.preprocess.augments();
-  if (!fits) return nullptr;
+  if (clients.options.clip > 0.0) return nullptr;  // DP-SGD
   std::size_t free = 0;
   std::size_t total = 0;
   cudaSetDevice(device.has_index() ? device.index() : 0);
   if (cudaMemGetInfo(&free, &total) != cudaSuccess) return nullptr;
   const auto bytes = static_cast<double>(free);
-  const SampleShape shape = output_shape(*clients.data, clients.preprocess);
-  const double samples = 4.0 * static_cast<double>(shape.size() * clients.data->size());
-  if (samples > kSampleShare * bytes) return nullptr;
+  const std::size_t samples = TorchSamples::device_bytes(*clients.data, clients.preprocess);
+  if (static_cast<double>(samples) > kSampleShare * bytes) return nullptr;
   const double each = 4.0 * kCopies * static_cast<double>(activation_count(network)) *
                           static_cast<double>(clients.options.batch_size) +
                       4.0 * kCopies * static_cast<double>(network.layout().size());

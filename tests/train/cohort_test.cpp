@@ -17,7 +17,16 @@ struct Setting {
   double rate;
   double momentum;
   double weight_decay;
+  Preprocess preprocess = {};
+  std::optional<std::size_t> dropout_at = {};
 };
+
+const Preprocess kAugmented = {.mean = {},
+                               .deviation = {},
+                               .resize = {},
+                               .crop_padding = 1,
+                               .flip = true,
+                               .rotation_degrees = 10.0F};
 
 class Cohort : public testing::TestWithParam<Setting> {};
 
@@ -27,6 +36,11 @@ TEST_P(Cohort, EndsWhereEachClientWouldHaveEndedAlone) {
   const Dataset data = halves(3 * 50);
   TrainerRequest request;
   request.network = *find_network(setting.network, data.shape, 2);
+  if (setting.dropout_at) {
+    request.network.layers.insert(
+        request.network.layers.begin() + static_cast<std::ptrdiff_t>(*setting.dropout_at),
+        {.kind = LayerKind::kDropout, .rate = 0.25});
+  }
   request.input = data.shape;
   request.classes = 2;
   request.engine = "torch";
@@ -41,9 +55,8 @@ TEST_P(Cohort, EndsWhereEachClientWouldHaveEndedAlone) {
   options.batch_size = 16;  // the last batch of 50 has two
   options.epochs = 2;
 
-  ASSERT_TRUE(TorchCohort::takes(request.network));
   TorchCohort cohort(request.network, kClients, torch::kCPU);
-  const DeviceSamples samples = load_samples(data, {}, torch::kCPU);
+  TorchSamples samples(data, setting.preprocess, torch::kCPU, 2);
   const torch::Tensor start = torch::tensor(model);
   std::vector<std::vector<float>> buffers(kClients);
   std::vector<std::vector<float>> states(kClients);
@@ -66,8 +79,8 @@ TEST_P(Cohort, EndsWhereEachClientWouldHaveEndedAlone) {
       }
       ASSERT_TRUE(trainer->load(begin));
       trainer->set_optimizer_state(alone_states[c]);
-      ASSERT_TRUE(
-          trainer->train(data, own, {}, options, BitSource::from_seed(c, "train", {round})));
+      ASSERT_TRUE(trainer->train(data, own, setting.preprocess, options,
+                                 BitSource::from_seed(c, "train", {round})));
       ASSERT_TRUE(trainer->store(alone[c]));
       alone_states[c] = trainer->optimizer_state();
       orders.push_back(own);
@@ -106,20 +119,19 @@ TEST_P(Cohort, EndsWhereEachClientWouldHaveEndedAlone) {
 }
 
 // Batch norm of few samples makes much of the last bits, hence the small steps there.
-INSTANTIATE_TEST_SUITE_P(All, Cohort,
-                         testing::Values(Setting{"linear", Optimizer::kSgd, 0.05, 0.0, 0.0},
-                                         Setting{"mlp(16)", Optimizer::kSgd, 0.05, 0.5, 0.01},
-                                         Setting{"srr-mnist", Optimizer::kSgd, 0.05, 0.5, 0.0},
-                                         Setting{"srr-mnist", Optimizer::kRmsprop, 0.003, 0.0, 0.0},
-                                         Setting{"ldp-fed", Optimizer::kSgd, 0.002, 0.5, 0.0}),
-                         [](const auto& given) { return "n" + std::to_string(given.index); });
-
-TEST(Cohort, HasNoFormForDropout) {
-  Network network = *find_network("linear", {1, 8, 8}, 2);
-  EXPECT_TRUE(TorchCohort::takes(network));
-  network.layers.push_back({.kind = LayerKind::kDropout, .rate = 0.5});
-  EXPECT_FALSE(TorchCohort::takes(network));
-}
+INSTANTIATE_TEST_SUITE_P(
+    All, Cohort,
+    testing::Values(Setting{"linear", Optimizer::kSgd, 0.05, 0.0, 0.0},
+                    Setting{"mlp(16)", Optimizer::kSgd, 0.05, 0.5, 0.01},
+                    Setting{"srr-mnist", Optimizer::kSgd, 0.05, 0.5, 0.0},
+                    Setting{"srr-mnist", Optimizer::kRmsprop, 0.003, 0.0, 0.0},
+                    Setting{"ldp-fed", Optimizer::kSgd, 0.002, 0.5, 0.0},
+                    Setting{"ldp-fed-gn", Optimizer::kSgd, 0.002, 0.5, 0.0},
+                    // Augmented; dropout of images and of features.
+                    Setting{"srr-mnist", Optimizer::kSgd, 0.05, 0.5, 0.0, kAugmented},
+                    Setting{"srr-mnist", Optimizer::kSgd, 0.05, 0.5, 0.0, kAugmented, 2},
+                    Setting{"mlp(16)", Optimizer::kSgd, 0.05, 0.0, 0.0, {}, 3}),
+    [](const auto& given) { return "n" + std::to_string(given.index); });
 
 TEST(Cohort, CountsWhatLayersKeep) {
   // 64 inputs, flattened, 16 hidden, their relu, 2 scores.

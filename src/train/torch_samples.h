@@ -1,0 +1,55 @@
+// The batches of clients that are trained side by side. Samples that are never augmented are
+// preprocessed once and lie on the device, ready to be picked; augmented ones are made on the
+// processor's threads, each client's from its own bits, while the device works on the batch before.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <span>
+#include <vector>
+
+#include "sotto/bits.h"
+#include "sotto/data.h"
+
+namespace sotto {
+
+class TorchSamples {
+ public:
+  /// `data` must outlive it.
+  TorchSamples(const Dataset& data, const Preprocess& preprocess, const torch::Device& device,
+               unsigned threads);
+
+  /// What the samples would take on the device; 0 where they don't lie there.
+  static std::size_t device_bytes(const Dataset& data, const Preprocess& preprocess);
+
+  /// How the next epoch goes through each client's samples, equally many for all.
+  void begin_epoch(std::span<const std::vector<std::uint32_t>> orders);
+
+  struct Batch {
+    torch::Tensor values;  // samples x (clients channels) x height x width
+    torch::Tensor labels;  // clients x samples
+  };
+  /// Of each client its samples [first, first + size) of the epoch.
+  Batch batch(std::size_t first, std::size_t size, std::span<BitSource* const> bits);
+
+  unsigned threads() const noexcept { return threads_; }
+
+ private:
+  Batch made(std::size_t first, std::size_t size, std::span<BitSource* const> bits);
+
+  const Dataset& data_;
+  Preprocess preprocess_;
+  SampleShape shape_;
+  torch::Device device_;
+  unsigned threads_;
+  // On the device: all samples, their labels, and the epoch's picks, a row for each place.
+  torch::Tensor values_;
+  torch::Tensor labels_;
+  torch::Tensor picked_;
+  // Or made: the epoch's orders and the room for a batch, client after client.
+  std::vector<std::vector<std::uint32_t>> orders_;
+  std::vector<float> made_values_;
+  std::vector<std::int64_t> made_labels_;
+};
+
+}  // namespace sotto
