@@ -1,7 +1,6 @@
 // Sealed chunks: raw bytes as a chunk, and as what a hostile client seals with a valid box. What is
 // opened is an envelope of the plan's round.
-#include <sodium.h>
-
+#include "identity/box.h"
 #include "sotto/sealed.h"
 #include "target.h"
 
@@ -12,9 +11,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                            size > identity::kSealOverhead ? size - identity::kSealOverhead : 1};
   fuzz::require(!identity::open_sealed(fuzz::input(data, size), plan, kServer).has_value());
 
-  std::vector<std::byte> chunk(size + crypto_box_SEALBYTES);
-  crypto_box_seal(reinterpret_cast<unsigned char*>(chunk.data()), data, size,
-                  kServer.public_key.data());
+  std::vector<std::byte> chunk(size + identity::kBoxOverhead);
+  fuzz::require(identity::seal_box({data, size}, kServer.public_key,
+                                   {reinterpret_cast<unsigned char*>(chunk.data()), chunk.size()}));
   if (chunk.size() <= identity::kSealOverhead) return 0;
   plan.largest_envelope = chunk.size() - identity::kSealOverhead;
   const auto envelope = identity::open_sealed(chunk, plan, kServer);

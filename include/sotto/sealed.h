@@ -1,6 +1,6 @@
 // Sealed chunks: what a client hands to a shuffler, and only the server can read.
 //
-// A chunk is one Envelope in a libsodium sealed box (X25519, XSalsa20-Poly1305) to the server's
+// A chunk is one Envelope in a libsodium sealed box (X25519, XChaCha20-Poly1305) to the server's
 // key. The plaintext is
 //
 //   version 1 B | task 16 B | round 4 B | position 8 B | length 4 B | envelope | zeros

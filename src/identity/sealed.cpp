@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-#include "identity/keys.h"
+#include "identity/box.h"
 
 namespace sotto::identity {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned char kVersion = 1;
 constexpr std::size_t kTaskBytes = 16;
 constexpr std::size_t kHeaderBytes = 1 + kTaskBytes + 4 + 8 + 4;
-static_assert(kHeaderBytes + crypto_box_SEALBYTES == kSealOverhead);
+static_assert(kHeaderBytes + kBoxOverhead == kSealOverhead);
 
 using TaskDigest = std::array<unsigned char, kTaskBytes>;
 
@@ -53,6 +53,7 @@ class Wiped {
   ~Wiped() { sodium_memzero(bytes_.get(), size_); }
   unsigned char* data() { return bytes_.get(); }
   std::size_t size() const { return size_; }
+  std::span<unsigned char> bytes() { return {bytes_.get(), size_}; }
 
  private:
   Wiped(std::unique_ptr<unsigned char[]> bytes, std::size_t size)
@@ -87,7 +88,6 @@ std::size_t largest_envelope(std::span<const Envelope> envelopes) {
 
 Result<std::vector<std::byte>> seal(const Envelope& envelope, const ChunkPlan& plan,
                                     const PublicKey& server) {
-  sodium_ready();
   SOTTO_CHECK(check_plan(plan));
   if (envelope.round() != plan.round) {
     return fail(ErrorKind::kUsage, "sealed chunk: an envelope of round " +
@@ -111,8 +111,8 @@ Result<std::vector<std::byte>> seal(const Envelope& envelope, const ChunkPlan& p
   std::memcpy(out, content.data(), content.size());
 
   std::vector<std::byte> chunk(plan.sealed_bytes());
-  if (crypto_box_seal(reinterpret_cast<unsigned char*>(chunk.data()), plain.data(), plain.size(),
-                      server.data()) != 0) {
+  if (!seal_box(plain.bytes(), server,
+                {reinterpret_cast<unsigned char*>(chunk.data()), chunk.size()})) {
     return fail(ErrorKind::kRefused, "sealed chunk: the server's key is not a valid X25519 key");
   }
   return chunk;
@@ -120,15 +120,14 @@ Result<std::vector<std::byte>> seal(const Envelope& envelope, const ChunkPlan& p
 
 Result<Envelope> open_sealed(std::span<const std::byte> chunk, const ChunkPlan& plan,
                              const SealKey& server) {
-  sodium_ready();
   SOTTO_CHECK(check_plan(plan));
   if (chunk.size() != plan.sealed_bytes()) {
     return corrupt(std::to_string(chunk.size()) + " bytes; every chunk of this round has " +
                    std::to_string(plan.sealed_bytes()));
   }
   Wiped plain = Wiped::unset(kHeaderBytes + plan.largest_envelope);
-  if (crypto_box_seal_open(plain.data(), reinterpret_cast<const unsigned char*>(chunk.data()),
-                           chunk.size(), server.public_key.data(), server.secret.data()) != 0) {
+  if (!open_box({reinterpret_cast<const unsigned char*>(chunk.data()), chunk.size()}, server,
+                plain.bytes())) {
     return corrupt("changed on its way, or not sealed for this server");
   }
   const unsigned char* in = plain.data();

@@ -49,6 +49,8 @@ class Gate {
     SOTTO_CHECK(check_sender(context, method, request, message.name()));
     return message;
   }
+  /// Whether nothing is signed here.
+  bool plain_connections() const noexcept { return security_.plain(); }
   /// Whether the other side of this connection is a shuffler of the federation.
   Result<void> admit_shuffler(const grpc::ServerContext& context) const;
 

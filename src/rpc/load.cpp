@@ -39,7 +39,6 @@ v1::SubmitRequest header_of(const LoadReport& report, std::uint32_t client) {
   header.set_recipe_hash(report.invitation.recipe_hash);
   header.set_chunks(static_cast<std::uint32_t>(report.sealed.size()));
   header.set_run(to_bytes(report.invitation.run));
-  header.set_digest(report.digest);
   v1::SubmitRequest request;
   *request.mutable_header() = sign(Security{}, "server", method::kSubmit, header.name(), header);
   return request;
@@ -80,7 +79,7 @@ std::uint64_t LoadReport::bytes() const {
 std::string load_name(std::uint32_t client) { return "load-" + std::to_string(client); }
 
 Result<LoadReport> make_load(const RoundPlan& plan, const Invitation& invitation) {
-  LoadReport load{plan.round, invitation, {}, ""};
+  LoadReport load{plan.round, invitation, {}};
   SOTTO_TRY(const ReportForm form, ReportForm::make(plan.groups.front().parts, plan.split));
   const std::string task = task_name(invitation.recipe_hash, invitation.run);
   const identity::ChunkPlan chunks{task, plan.round, form.largest_envelope()};
@@ -95,7 +94,6 @@ Result<LoadReport> make_load(const RoundPlan& plan, const Invitation& invitation
       load.sealed.push_back(std::move(sealed));
     }
   }
-  load.digest = digest_of(load.sealed);
   return load;
 }
 

@@ -18,7 +18,6 @@ struct LoadReport {
   RoundId round = 1;
   Invitation invitation;
   std::vector<std::vector<std::byte>> sealed;
-  std::string digest;  // of all of them
 
   std::uint64_t bytes() const;
 };

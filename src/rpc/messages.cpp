@@ -156,11 +156,10 @@ void write_task(const Coordinator::Pulled& pulled, const std::string& recipe_has
 }
 
 void ReportDigest::add(std::size_t position, std::span<const std::byte> sealed) {
-  const auto head = sealed.first(std::min(sealed.size(), kHead));
-  std::ranges::copy(head, heads_[position].begin());
+  std::ranges::copy(sha256_hex(sealed), hashes_[position].begin());
 }
 
-std::string ReportDigest::hex() const { return sha256_hex(std::as_bytes(std::span(heads_))); }
+std::string ReportDigest::hex() const { return sha256_hex(std::as_bytes(std::span(hashes_))); }
 
 std::string digest_of(std::span<const std::vector<std::byte>> chunks) {
   ReportDigest digest(chunks.size());
@@ -182,7 +181,9 @@ Result<Submission> read_submission(const v1::SubmitHeader& header) {
     return bad("a report without chunks, or with too many");
   }
   SOTTO_TRY(submission.run, read_tag(header.run()));
-  if (!is_hash(header.digest())) return bad("no digest of the chunks");
+  if (!header.digest().empty() && !is_hash(header.digest())) {
+    return bad("a digest of the chunks that is none");
+  }
   submission.digest = header.digest();
   return submission;
 }

@@ -50,21 +50,18 @@ struct Submission {
   std::size_t group = 0;
   std::size_t chunks = 0;
   Tag run{};
-  std::string digest;  // of the chunks
+  std::string digest;  // of the chunks; empty where nothing is signed
 };
-/// What a header says of its chunks, so that its signature covers them: SHA-256 over the first 48
-/// bytes of each, by position, in hex. They are the box's one-time key and the authenticator of
-/// all its other bytes, so nobody but its maker can put other content behind the same 48 bytes;
-/// the server finds that out when it opens the box. The rest need not be read a second time.
+/// What a signed header says of its chunks, so that the signature covers them to the last byte:
+/// SHA-256 over the SHA-256 of each, by position, in hex.
 class ReportDigest {
  public:
-  explicit ReportDigest(std::size_t chunks) : heads_(chunks) {}
+  explicit ReportDigest(std::size_t chunks) : hashes_(chunks) {}
   void add(std::size_t position, std::span<const std::byte> sealed);
   std::string hex() const;
 
  private:
-  static constexpr std::size_t kHead = 32 + 16;
-  std::vector<std::array<std::byte, kHead>> heads_;
+  std::vector<std::array<char, 64>> hashes_;
 };
 std::string digest_of(std::span<const std::vector<std::byte>> chunks);
 Result<Submission> read_submission(const v1::SubmitHeader& header);

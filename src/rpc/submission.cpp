@@ -1,5 +1,7 @@
 #include "rpc/submission.h"
 
+#include <optional>
+
 namespace sotto::rpc {
 
 Turnstile::Turn turn_of(Turnstile& turnstile, const grpc::ServerContext& context) {
@@ -15,7 +17,11 @@ Result<Submission> read_header(SubmitReader& reader, const grpc::ServerContext& 
   SOTTO_CHECK(check_known(request));
   SOTTO_TRY(const v1::SubmitHeader header,
             gate.admit<v1::SubmitHeader>(context, method, request.header()));
-  return read_submission(header);
+  SOTTO_TRY(Submission submission, read_submission(header));
+  if (!gate.plain_connections() && submission.digest.empty()) {
+    return fail(ErrorKind::kCorrupt, "report: a signed header without the digest of its chunks");
+  }
+  return submission;
 }
 
 Result<void> read_chunks(SubmitReader& reader, const Submission& submission,
@@ -24,7 +30,8 @@ Result<void> read_chunks(SubmitReader& reader, const Submission& submission,
     return fail(ErrorKind::kRefused, "report: " + std::to_string(submission.chunks) +
                                          " chunks; this round has " + std::to_string(count.chunks));
   }
-  ReportDigest digest(count.chunks);
+  std::optional<ReportDigest> digest;
+  if (!submission.digest.empty()) digest.emplace(count.chunks);
   std::vector<bool> here(count.chunks);
   std::size_t taken = 0;
   v1::SubmitRequest request;
@@ -44,11 +51,11 @@ Result<void> read_chunks(SubmitReader& reader, const Submission& submission,
                                            std::to_string(count.bytes));
     }
     here[position] = true;
-    digest.add(position, sealed);
+    if (digest) digest->add(position, sealed);
     SOTTO_CHECK(take(position, sealed));
   }
   if (taken < count.chunks) return fail(ErrorKind::kCorrupt, "report: ends before its last chunk");
-  if (digest.hex() != submission.digest) {
+  if (digest && digest->hex() != submission.digest) {
     return fail(ErrorKind::kCorrupt, "report: its chunks are not those that its header names");
   }
   return {};

@@ -1,12 +1,11 @@
 #include "rpc/traffic.h"
 
-#include <sodium.h>
-
 #include <algorithm>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "identity/box.h"
 #include "rpc/report_form.h"
 
 namespace sotto::rpc {
@@ -25,22 +24,22 @@ struct BoxSeconds {
 };
 
 Result<BoxSeconds> measure(std::size_t bytes) {
-  if (sodium_init() < 0) return fail(ErrorKind::kInternal, "libsodium does not start");
   const identity::SealKey key = identity::SealKey::generate();
   const std::vector<unsigned char> plain(bytes);
-  std::vector<unsigned char> box(bytes + crypto_box_SEALBYTES);
+  std::vector<unsigned char> box(bytes + identity::kBoxOverhead);
   std::vector<unsigned char> opened(bytes);
   const Stopwatch sealing;
   for (int i = 0; i < kTrials; ++i) {
-    crypto_box_seal(box.data(), plain.data(), plain.size(), key.public_key.data());
+    if (!identity::seal_box(plain, key.public_key, box)) {
+      return fail(ErrorKind::kInternal, "a fresh key seals nothing");
+    }
   }
   BoxSeconds seconds;
   seconds.seal = sealing.seconds() / kTrials;
   const Stopwatch opening;
   for (int i = 0; i < kTrials; ++i) {
-    if (crypto_box_seal_open(opened.data(), box.data(), box.size(), key.public_key.data(),
-                             key.secret.data()) != 0) {
-      return fail(ErrorKind::kInternal, "libsodium does not open what it sealed");
+    if (!identity::open_box(box, key, opened)) {
+      return fail(ErrorKind::kInternal, "a sealed box does not open");
     }
   }
   seconds.open = opening.seconds() / kTrials;
@@ -55,7 +54,7 @@ Result<Traffic> traffic_of(const RoundPlan& plan, std::size_t weights) {
   traffic.bytes_down = weights * sizeof(float);
   for (const ClientGroup& group : plan.groups) {
     SOTTO_TRY(const ReportForm form, ReportForm::make(group.parts, plan.split));
-    SOTTO_TRY(const BoxSeconds box, measure(form.sealed_bytes() - crypto_box_SEALBYTES));
+    SOTTO_TRY(const BoxSeconds box, measure(form.sealed_bytes() - identity::kBoxOverhead));
     const std::uint64_t chunks = form.chunks();
     const std::uint64_t boxes = chunks * group.clients.size();
     traffic.boxes += boxes;

@@ -26,6 +26,7 @@ AT_THE_GATE = {
 # Of a member that gets past the gate, with chunks that are each as they should be.
 REPORTS = {
     "other-chunks": "INVALID_ARGUMENT: report: its chunks are not those that its header names",
+    "no-digest": "INVALID_ARGUMENT: report: a signed header without the digest of its chunks",
     "too-long": "INVALID_ARGUMENT: report: chunk {} is not one that the round asks for",
     "too-short": "INVALID_ARGUMENT: report: ends before its last chunk",
 }
@@ -89,6 +90,7 @@ class HostileTest(SottoTest):
         self.refused({case: answer.format(1) for case, answer in REPORTS.items()}, *member)
         self.refused({
             "garbage": "INVALID_ARGUMENT: sealed chunk: changed on its way, or not sealed for",
+            "changed-byte": "INVALID_ARGUMENT: sealed chunk: changed on its way",
             "of-another-round": "INVALID_ARGUMENT: sealed chunk: of another round",
             "of-another-training": "INVALID_ARGUMENT: sealed chunk: of another training",
             "sealed-garbage": "INVALID_ARGUMENT: envelope: shorter than its header",
@@ -129,6 +131,8 @@ class HostileTest(SottoTest):
         self.refused(AT_THE_GATE, *member)
         self.refused({case: answer.format(3) for case, answer in REPORTS.items()}, *member)
         self.refused({
+            "changed-byte":
+                "INVALID_ARGUMENT: report: its chunks are not those that its header names",
             "twice-in-one-place":
                 "INVALID_ARGUMENT: report: chunk 1 is not one that the round asks for",
             "header-of-another-round":

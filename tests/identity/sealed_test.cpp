@@ -1,12 +1,11 @@
 // Sealed chunks: one size for all, and bound to training, round and position.
 #include "sotto/sealed.h"
 
-#include <sodium.h>
-
 #include <set>
 
 #include "federation_fixture.h"
 #include "flat_layout.h"
+#include "identity/box.h"
 #include "sotto/mechanism.h"
 
 namespace sotto::identity {
@@ -99,9 +98,9 @@ TEST(Sealed, APlanThatDoesNotFitIsAnError) {
 
 /// A client that seals whatever it likes, with a valid box.
 std::vector<std::byte> seal_raw(const std::vector<unsigned char>& plain) {
-  std::vector<std::byte> chunk(plain.size() + crypto_box_SEALBYTES);
-  crypto_box_seal(reinterpret_cast<unsigned char*>(chunk.data()), plain.data(), plain.size(),
-                  kServer.public_key.data());
+  std::vector<std::byte> chunk(plain.size() + kBoxOverhead);
+  EXPECT_TRUE(seal_box(plain, kServer.public_key,
+                       {reinterpret_cast<unsigned char*>(chunk.data()), chunk.size()}));
   return chunk;
 }
 
@@ -110,10 +109,9 @@ TEST(Sealed, AHostileClientsPlaintextIsRefused) {
   const ChunkPlan plan = plan_of(all);
   const auto& last = all.back();
   const auto chunk = seal(last, plan, kServer.public_key).value();
-  std::vector<unsigned char> plain(chunk.size() - crypto_box_SEALBYTES);
-  ASSERT_EQ(crypto_box_seal_open(plain.data(), reinterpret_cast<const unsigned char*>(chunk.data()),
-                                 chunk.size(), kServer.public_key.data(), kServer.secret.data()),
-            0);
+  std::vector<unsigned char> plain(chunk.size() - kBoxOverhead);
+  ASSERT_TRUE(open_box({reinterpret_cast<const unsigned char*>(chunk.data()), chunk.size()},
+                       kServer, plain));
   EXPECT_TRUE(open_sealed(seal_raw(plain), plan, kServer).has_value());
   const auto changed = [&](std::size_t place, unsigned char value) {
     auto copy = plain;

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <regex>
 
+#include "identity/box.h"
 #include "rpc/gate.h"
 #include "rpc/report_form.h"
 #include "sotto/v1/federation.grpc.pb.h"
@@ -253,15 +254,15 @@ Chunks Hostile::random_chunks() const {
 }
 
 Chunks Hostile::sealed_chunks(const std::string& task, RoundId round) const {
-  std::vector<unsigned char> plain(bytes_ - crypto_box_SEALBYTES);
+  std::vector<unsigned char> plain(bytes_ - identity::kBoxOverhead);
   plain[0] = 1;  // version
   crypto_generichash(&plain[1], 16, reinterpret_cast<const unsigned char*>(task.data()),
                      task.size(), nullptr, 0);
   std::memcpy(&plain[17], &round, sizeof round);
   Chunks chunks(chunks_, std::vector<std::byte>(bytes_));
   for (auto& chunk : chunks) {
-    if (crypto_box_seal(reinterpret_cast<unsigned char*>(chunk.data()), plain.data(), plain.size(),
-                        invitation_.seal_key.data()) != 0) {
+    if (!identity::seal_box(plain, invitation_.seal_key,
+                            {reinterpret_cast<unsigned char*>(chunk.data()), chunk.size()})) {
       give_up("cannot seal");
     }
   }
@@ -347,6 +348,16 @@ int Hostile::report_case(const std::string& what) {
   } else if (what == "other-chunks") {
     v1::SubmitHeader said = header(chunks_);
     said.set_digest(digest_of(well_formed_chunks()));
+    sent = send(sign(security_, audience(), method(), name_, said), well_formed_chunks());
+  } else if (what == "changed-byte") {
+    Chunks chunks = well_formed_chunks();
+    v1::SubmitHeader said = header(chunks_);
+    said.set_digest(digest_of(chunks));
+    chunks.back().back() ^= std::byte{1};
+    sent = send(sign(security_, audience(), method(), name_, said), chunks);
+  } else if (what == "no-digest") {
+    v1::SubmitHeader said = header(chunks_);
+    said.clear_digest();
     sent = send(sign(security_, audience(), method(), name_, said), well_formed_chunks());
   } else if (what == "twice-in-one-place") {
     const std::vector<std::uint32_t> positions(chunks_, 0);
