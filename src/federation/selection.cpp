@@ -1,6 +1,7 @@
 #include "federation/selection.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <span>
 #include <unordered_set>
@@ -26,9 +27,15 @@ std::vector<std::uint32_t> pick_clients(std::uint64_t seed, RoundId round, std::
 std::vector<std::uint32_t> accept_clients(std::uint64_t seed, RoundId round, std::size_t clients,
                                           double share) {
   BitSource bits = BitSource::from_seed(seed, "accept", {round});
+  // How many are passed over before the next one is geometric: drawn at once, not coin by coin, so
+  // that a round costs what it takes however many clients there are.
+  const double fails = std::log1p(-share);
   std::vector<std::uint32_t> accepted;
   for (std::size_t client = 0; client < clients; ++client) {
-    if (bits.unit() < share) accepted.push_back(static_cast<std::uint32_t>(client));
+    const double passed = std::floor(std::log(1.0 - bits.unit()) / fails);
+    if (passed >= static_cast<double>(clients - client)) break;
+    client += static_cast<std::size_t>(passed);
+    accepted.push_back(static_cast<std::uint32_t>(client));
   }
   return accepted;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace sotto {
@@ -57,6 +58,39 @@ TEST(Selection, EveryClientIsEquallyLikely) {
     for (const std::uint32_t client : pick_clients(3, round, 10, 3)) ++counts[client];
   }
   for (const int count : counts) EXPECT_NEAR(count, 6000, 389);
+}
+
+TEST(Selection, AcceptsEveryClientByItself) {
+  // As above; two given clients are both accepted in Bin(20000, 0.09) rounds, deviation 40.5.
+  std::vector<int> counts(10);
+  std::vector<int> pairs(10);
+  std::size_t none = 0;
+  for (RoundId round = 0; round < 20000; ++round) {
+    const auto accepted = accept_clients(3, round, 10, 0.3);
+    EXPECT_TRUE(std::is_sorted(accepted.begin(), accepted.end()));
+    none += accepted.empty() ? 1 : 0;
+    const std::set<std::uint32_t> here(accepted.begin(), accepted.end());
+    ASSERT_EQ(here.size(), accepted.size());
+    for (std::uint32_t client = 0; client < 10; ++client) {
+      if (!here.contains(client)) continue;
+      ++counts[client];
+      if (here.contains((client + 1) % 10)) ++pairs[client];
+    }
+  }
+  for (const int count : counts) EXPECT_NEAR(count, 6000, 389);
+  for (const int count : pairs) EXPECT_NEAR(count, 1800, 243);
+  EXPECT_NEAR(static_cast<double>(none), 20000 * std::pow(0.7, 10), 6 * 23.5);
+}
+
+TEST(Selection, AcceptsAllOrVeryFew) {
+  EXPECT_EQ(accept_clients(1, 1, 5, 1.0), (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
+  std::size_t sum = 0;
+  for (RoundId round = 0; round < 1000; ++round) {
+    const auto accepted = accept_clients(1, round, 4000000000, 1e-9);
+    sum += accepted.size();
+    for (const std::uint32_t client : accepted) EXPECT_LT(client, 4000000000);
+  }
+  EXPECT_NEAR(static_cast<double>(sum), 4000.0, 6 * 63.3);
 }
 
 }  // namespace
