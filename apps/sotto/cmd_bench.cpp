@@ -131,8 +131,11 @@ Result<int> bench_device_command(const MechanismsArguments& arguments) {
   Table table({"mechanism", "weights", "reports", "ns a weight", "words alone", "copy",
                "copy / mechanism"});
   nlohmann::json results = nlohmann::json::array();
+  const std::size_t total = benches.size() * sizes.size();
+  Progress progress("bench", total);
   for (const MechanismBench& bench : benches) {
     for (const std::size_t weights : sizes) {
+      progress.update(results.size(), total, bench.label);
       SOTTO_TRY(const DeviceBenchResult result, bench_on_device(bench, weights));
       table.add({bench.label, with_commas(weights), std::to_string(result.clients),
                  fmt::format("{:.4f}", result.ns_per_weight),
@@ -147,6 +150,7 @@ Result<int> bench_device_command(const MechanismsArguments& arguments) {
                          {"copy_ns", result.copy_ns}});
     }
   }
+  progress.clear();
   if (arguments.json) {
     fmt::print("{}\n", results.dump(2));
     return 0;
