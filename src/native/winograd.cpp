@@ -39,6 +39,9 @@ constexpr std::size_t kLanes = hn::MaxLanes(D());
 struct Four {
   V a, b, c, d;
 };
+struct Two {
+  V a, b;
+};
 
 /// B^T times a column of the input.
 HWY_INLINE Four of_input(V a, V b, V c, V d) {
@@ -47,6 +50,11 @@ HWY_INLINE Four of_input(V a, V b, V c, V d) {
 
 /// A times a column of the output's gradient.
 HWY_INLINE Four of_gradient(V a, V b) { return {a, hn::Add(a, b), hn::Sub(a, b), hn::Neg(b)}; }
+
+/// A^T times a column of products.
+HWY_INLINE Two of_products(V a, V b, V c, V d) {
+  return {hn::Add(hn::Add(a, b), c), hn::Sub(hn::Sub(b, c), d)};
+}
 
 /// G times a column of a filter.
 HWY_INLINE Four of_filter(V a, V b, V c) {
@@ -64,103 +72,132 @@ HWY_INLINE void store(const Four& four, float* to, std::size_t distance) {
   hn::StoreU(four.d, d, to + 3 * distance);
 }
 
-/// Calls visit(place in the image, place in each of the matrices, channel) for all vectors of all
-/// tiles.
+/// Calls visit(tiles, place in the image, place in each of the matrices, channel) for all vectors
+/// of all tiles.
 template <class Visit>
-HWY_INLINE void each_tile(const Tiles& tiles, const Visit& visit) {
+HWY_INLINE void each_tile(const Tiles& all, const Visit& visit) {
+  const Tiles tiles = all;  // which no store can change
   std::size_t at = 0;
   for (std::size_t row = 0; row < tiles.rows; ++row) {
     for (std::size_t column = 0; column < tiles.columns; ++column) {
       const std::size_t pixel = 2 * (row * tiles.line + column * tiles.channels);
-      for (std::size_t c = 0; c < tiles.channels; c += kLanes) visit(pixel + c, at + c, c);
+      for (std::size_t c = 0; c < tiles.channels; c += kLanes) visit(tiles, pixel + c, at + c, c);
       at += tiles.channels;
     }
   }
 }
 
-void transform_input_all(const Tiles& tiles, const float* x, float* out) {
-  each_tile(tiles, [&](std::size_t pixel, std::size_t at, std::size_t /*channel*/) HWY_ATTR {
+/// B^T x B.
+struct TransformInput {
+  const float* x;
+  float* out;
+
+  HWY_INLINE void operator()(const Tiles& tiles, std::size_t pixel, std::size_t at,
+                             std::size_t /*channel*/) const {
+    const Four first = column(tiles, pixel);
+    const Four second = column(tiles, pixel + tiles.channels);
+    const Four third = column(tiles, pixel + 2 * tiles.channels);
+    const Four last = column(tiles, pixel + 3 * tiles.channels);
+    float* const to = out + at;
+    store(of_input(first.a, second.a, third.a, last.a), to, tiles.matrix);
+    store(of_input(first.b, second.b, third.b, last.b), to + 4 * tiles.matrix, tiles.matrix);
+    store(of_input(first.c, second.c, third.c, last.c), to + 8 * tiles.matrix, tiles.matrix);
+    store(of_input(first.d, second.d, third.d, last.d), to + 12 * tiles.matrix, tiles.matrix);
+  }
+
+ private:
+  HWY_INLINE Four column(const Tiles& tiles, std::size_t pixel) const {
     const D d;
-    Four columns[4];
-#pragma GCC unroll 4
-    for (std::size_t j = 0; j < 4; ++j) {
-      const float* const from = x + pixel + j * tiles.channels;
-      columns[j] =
-          of_input(hn::LoadU(d, from), hn::LoadU(d, from + tiles.line),
-                   hn::LoadU(d, from + 2 * tiles.line), hn::LoadU(d, from + 3 * tiles.line));
-    }
-    const auto line = [&](V a, V b, V c, V e, std::size_t i) HWY_ATTR {
-      store(of_input(a, b, c, e), out + at + 4 * i * tiles.matrix, tiles.matrix);
-    };
-    line(columns[0].a, columns[1].a, columns[2].a, columns[3].a, 0);
-    line(columns[0].b, columns[1].b, columns[2].b, columns[3].b, 1);
-    line(columns[0].c, columns[1].c, columns[2].c, columns[3].c, 2);
-    line(columns[0].d, columns[1].d, columns[2].d, columns[3].d, 3);
-  });
+    const float* const from = x + pixel;
+    return of_input(hn::LoadU(d, from), hn::LoadU(d, from + tiles.line),
+                    hn::LoadU(d, from + 2 * tiles.line), hn::LoadU(d, from + 3 * tiles.line));
+  }
+};
+void transform_input_all(const Tiles& tiles, const float* x, float* out) {
+  each_tile(tiles, TransformInput{x, out});
 }
 
-void transform_gradient_all(const Tiles& tiles, const float* g, float* out) {
-  each_tile(tiles, [&](std::size_t pixel, std::size_t at, std::size_t /*channel*/) HWY_ATTR {
+/// A g A^T.
+struct TransformGradient {
+  const float* g;
+  float* out;
+
+  HWY_INLINE void operator()(const Tiles& tiles, std::size_t pixel, std::size_t at,
+                             std::size_t /*channel*/) const {
+    const Four left = column(tiles, pixel);
+    const Four right = column(tiles, pixel + tiles.channels);
+    float* const to = out + at;
+    store(of_gradient(left.a, right.a), to, tiles.matrix);
+    store(of_gradient(left.b, right.b), to + 4 * tiles.matrix, tiles.matrix);
+    store(of_gradient(left.c, right.c), to + 8 * tiles.matrix, tiles.matrix);
+    store(of_gradient(left.d, right.d), to + 12 * tiles.matrix, tiles.matrix);
+  }
+
+ private:
+  HWY_INLINE Four column(const Tiles& tiles, std::size_t pixel) const {
     const D d;
-    const float* const from = g + pixel;
-    const float* const below = from + tiles.line;
-    const Four left = of_gradient(hn::LoadU(d, from), hn::LoadU(d, below));
-    const Four right =
-        of_gradient(hn::LoadU(d, from + tiles.channels), hn::LoadU(d, below + tiles.channels));
-    const auto line = [&](V a, V b, std::size_t i) HWY_ATTR {
-      store(of_gradient(a, b), out + at + 4 * i * tiles.matrix, tiles.matrix);
-    };
-    line(left.a, right.a, 0);
-    line(left.b, right.b, 1);
-    line(left.c, right.c, 2);
-    line(left.d, right.d, 3);
-  });
+    return of_gradient(hn::LoadU(d, g + pixel), hn::LoadU(d, g + pixel + tiles.line));
+  }
+};
+void transform_gradient_all(const Tiles& tiles, const float* g, float* out) {
+  each_tile(tiles, TransformGradient{g, out});
 }
 
 /// A^T m A, the bias and what the ReLU leaves.
+struct RestoreOutput {
+  const float* m;
+  const float* bias;
+  bool relu;
+  float* out;
+
+  HWY_INLINE void operator()(const Tiles& tiles, std::size_t pixel, std::size_t at,
+                             std::size_t channel) const {
+    const D d;
+    const Two first = column(tiles, at);
+    const Two second = column(tiles, at + tiles.matrix);
+    const Two third = column(tiles, at + 2 * tiles.matrix);
+    const Two last = column(tiles, at + 3 * tiles.matrix);
+    const V offset = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias + channel);
+    put(of_products(first.a, second.a, third.a, last.a), offset, out + pixel, tiles.channels);
+    put(of_products(first.b, second.b, third.b, last.b), offset, out + pixel + tiles.line,
+        tiles.channels);
+  }
+
+ private:
+  HWY_INLINE Two column(const Tiles& tiles, std::size_t at) const {
+    const D d;
+    const float* const from = m + at;
+    return of_products(hn::LoadU(d, from), hn::LoadU(d, from + 4 * tiles.matrix),
+                       hn::LoadU(d, from + 8 * tiles.matrix),
+                       hn::LoadU(d, from + 12 * tiles.matrix));
+  }
+  HWY_INLINE void put(const Two& two, V offset, float* to, std::size_t distance) const {
+    const D d;
+    const V left = hn::Add(two.a, offset);
+    const V right = hn::Add(two.b, offset);
+    hn::StoreU(relu ? hn::Max(left, hn::Zero(d)) : left, d, to);
+    hn::StoreU(relu ? hn::Max(right, hn::Zero(d)) : right, d, to + distance);
+  }
+};
 void restore_output_all(const Tiles& tiles, const float* m, const float* bias, bool relu,
                         float* out) {
-  each_tile(tiles, [&](std::size_t pixel, std::size_t at, std::size_t channel) HWY_ATTR {
-    const D d;
-    V upper[4];
-    V lower[4];
-#pragma GCC unroll 4
-    for (std::size_t j = 0; j < 4; ++j) {
-      const float* const from = m + at + j * tiles.matrix;
-      const V b = hn::LoadU(d, from + 4 * tiles.matrix);
-      const V c = hn::LoadU(d, from + 8 * tiles.matrix);
-      upper[j] = hn::Add(hn::Add(hn::LoadU(d, from), b), c);
-      lower[j] = hn::Sub(hn::Sub(b, c), hn::LoadU(d, from + 12 * tiles.matrix));
-    }
-    const V offset = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias + channel);
-    const auto pair = [&](const V* line, float* to) HWY_ATTR {
-      V left = hn::Add(hn::Add(hn::Add(line[0], line[1]), line[2]), offset);
-      V right = hn::Add(hn::Sub(hn::Sub(line[1], line[2]), line[3]), offset);
-      if (relu) {
-        left = hn::Max(left, hn::Zero(d));
-        right = hn::Max(right, hn::Zero(d));
-      }
-      hn::StoreU(left, d, to);
-      hn::StoreU(right, d, to + tiles.channels);
-    };
-    pair(upper, out + pixel);
-    pair(lower, out + pixel + tiles.line);
-  });
+  each_tile(tiles, RestoreOutput{m, bias, relu, out});
 }
 
-/// `count` filters, element by element in matrices of that size.
+/// A column of a filter, transformed; they lie `count` apart.
+HWY_INLINE Four filter_column(const float* from, std::size_t count) {
+  const D d;
+  return of_filter(hn::LoadU(d, from), hn::LoadU(d, from + 3 * count),
+                   hn::LoadU(d, from + 6 * count));
+}
+
+/// G g G^T for `count` filters, all of the first elements, then all of the second ones.
 void transform_filters_all(const float* filters, std::size_t count, std::size_t matrix,
                            float* out) {
-  const D d;
   for (std::size_t at = 0; at < count; at += kLanes) {
-    const auto column = [&](std::size_t j) HWY_ATTR {
-      const float* const from = filters + j * count + at;
-      return of_filter(hn::LoadU(d, from), hn::LoadU(d, from + 3 * count),
-                       hn::LoadU(d, from + 6 * count));
-    };
-    const Four left = column(0);
-    const Four middle = column(1);
-    const Four right = column(2);
+    const Four left = filter_column(filters + at, count);
+    const Four middle = filter_column(filters + at + count, count);
+    const Four right = filter_column(filters + at + 2 * count, count);
     store(of_filter(left.a, middle.a, right.a), out + at, matrix);
     store(of_filter(left.b, middle.b, right.b), out + at + 4 * matrix, matrix);
     store(of_filter(left.c, middle.c, right.c), out + at + 8 * matrix, matrix);
@@ -168,33 +205,45 @@ void transform_filters_all(const float* filters, std::size_t count, std::size_t 
   }
 }
 
+struct Three {
+  V a, b, c;
+};
+
+/// G^T times a column of the gradient of transformed filters.
+HWY_INLINE Three of_sums(V a, V b, V c, V d) {
+  const V half = hn::Set(D(), 0.5F);
+  const V ends = hn::Mul(half, hn::Add(b, c));
+  return {hn::Add(a, ends), hn::Mul(half, hn::Sub(b, c)), hn::Add(d, ends)};
+}
+
+HWY_INLINE Three sums_column(const float* from, std::size_t matrix) {
+  const D d;
+  return of_sums(hn::LoadU(d, from), hn::LoadU(d, from + 4 * matrix),
+                 hn::LoadU(d, from + 8 * matrix), hn::LoadU(d, from + 12 * matrix));
+}
+
+HWY_INLINE void put(V value, float* to, bool add) {
+  const D d;
+  hn::StoreU(add ? hn::Add(hn::LoadU(d, to), value) : value, d, to);
+}
+
 /// G^T u G.
 void restore_filters_all(const float* u, std::size_t count, std::size_t matrix, float* out,
                          bool add) {
-  const D d;
-  const V half = hn::Set(d, 0.5F);
   for (std::size_t at = 0; at < count; at += kLanes) {
-    V lines[3][4];
-#pragma GCC unroll 4
-    for (std::size_t j = 0; j < 4; ++j) {
-      const float* const from = u + at + j * matrix;
-      const V b = hn::LoadU(d, from + 4 * matrix);
-      const V c = hn::LoadU(d, from + 8 * matrix);
-      const V sum = hn::Mul(half, hn::Add(b, c));
-      lines[0][j] = hn::Add(hn::LoadU(d, from), sum);
-      lines[1][j] = hn::Mul(half, hn::Sub(b, c));
-      lines[2][j] = hn::Add(hn::LoadU(d, from + 12 * matrix), sum);
-    }
-#pragma GCC unroll 3
-    for (std::size_t i = 0; i < 3; ++i) {
-      const V* const line = lines[i];
-      const V sum = hn::Mul(half, hn::Add(line[1], line[2]));
-      const V three[3] = {hn::Add(line[0], sum), hn::Mul(half, hn::Sub(line[1], line[2])),
-                          hn::Add(line[3], sum)};
-      for (std::size_t j = 0; j < 3; ++j) {
-        float* const to = out + (3 * i + j) * count + at;
-        hn::StoreU(add ? hn::Add(hn::LoadU(d, to), three[j]) : three[j], d, to);
-      }
+    const Three first = sums_column(u + at, matrix);
+    const Three second = sums_column(u + at + matrix, matrix);
+    const Three third = sums_column(u + at + 2 * matrix, matrix);
+    const Three last = sums_column(u + at + 3 * matrix, matrix);
+    const Three lines[] = {of_sums(first.a, second.a, third.a, last.a),
+                           of_sums(first.b, second.b, third.b, last.b),
+                           of_sums(first.c, second.c, third.c, last.c)};
+    float* to = out + at;
+    for (const Three& line : lines) {
+      put(line.a, to, add);
+      put(line.b, to + count, add);
+      put(line.c, to + 2 * count, add);
+      to += 3 * count;
     }
   }
 }

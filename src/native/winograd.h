@@ -66,7 +66,7 @@ struct TiledOuter {
 void weigh_tiles(const TiledOuter& product);
 
 /// Tiles that are transformed and multiplied before the next ones are: as many as stay near.
-inline constexpr std::size_t kTilesTogether = 32;
+inline constexpr std::size_t kTilesTogether = 48;
 constexpr std::size_t room_of(std::size_t x_stride, std::size_t columns) {
   return kElements *
          (matrix_distance(kTilesTogether, x_stride) + matrix_distance(kTilesTogether, columns));
