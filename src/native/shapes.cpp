@@ -227,7 +227,7 @@ bool is_tiled(const Layer& layer, const Shape& image) {
   // With fewer channels or tiles the transforms cost more than the products save.
   constexpr std::int64_t kFewestChannels = 16;
   constexpr std::size_t kFewestPixels = 64;
-  return layer.kernel == 3 && layer.padding == 1 && image.height % 2 == 0 && image.width % 2 == 0 &&
+  return layer.kernel == 3 && image.height % 2 == 0 && image.width % 2 == 0 &&
          image.stride % kGroup == 0 && std::min(layer.in, layer.out) >= kFewestChannels &&
          image.pixels() >= kFewestPixels;
 }

@@ -37,10 +37,10 @@ void transform_filters(const float* filters, std::size_t depth, std::size_t colu
 void restore_filters(const float* gradients, std::size_t depth, std::size_t columns, float* out,
                      bool add);
 
-/// A convolution of an image inside a frame of one pixel.
+/// A convolution of an image of two lines and two pixels a line more than come out.
 struct TiledConvolution {
-  std::size_t height, width;     // both even
-  const float* x;                // with its frame
+  std::size_t height, width;     // of what comes out, both even
+  const float* x;                // with its frame, if any
   std::size_t x_stride, x_line;  // distance from one pixel (a multiple of kGroup), line to the next
   std::size_t depth;             // channels in use
   const float* filters;          // transformed
@@ -55,7 +55,7 @@ void convolve_tiles(const TiledConvolution& convolution);
 /// The gradient of its transformed filters from one image, added to what is there or instead of it.
 struct TiledOuter {
   std::size_t height, width;
-  const float* x;  // with its frame
+  const float* x;  // with its frame, if any
   std::size_t x_stride, x_line, depth;
   const float* g;  // the output's gradient, without a frame
   std::size_t columns, g_line;

@@ -207,8 +207,8 @@ TEST(Winograd, IsChosenWhereItSaves) {
   };
   EXPECT_TRUE(tiled(3, 1, 8, 8, 16, 16, 16));
   EXPECT_TRUE(tiled(3, 1, 4, 40, 20, 32, 17));
-  EXPECT_FALSE(tiled(3, 0, 8, 8, 16, 16, 16));
-  EXPECT_FALSE(tiled(3, 2, 8, 8, 16, 16, 16));
+  EXPECT_TRUE(tiled(3, 0, 8, 8, 16, 16, 16));
+  EXPECT_TRUE(tiled(3, 2, 8, 8, 16, 16, 16));
   EXPECT_FALSE(tiled(5, 1, 8, 8, 16, 16, 16));
   EXPECT_FALSE(tiled(3, 1, 9, 8, 16, 16, 16));
   EXPECT_FALSE(tiled(3, 1, 8, 9, 16, 16, 16));
