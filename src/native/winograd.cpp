@@ -28,7 +28,6 @@ struct Tiles {
 HWY_BEFORE_NAMESPACE();
 namespace sotto::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-using native::kElements;
 using native::Tiles;
 
 using D = hn::CappedTag<float, native::kGroup>;
