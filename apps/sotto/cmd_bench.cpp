@@ -270,9 +270,10 @@ Result<int> bench_train_command(const TrainArguments& arguments) {
         "Samples a second. Plain loop: LibTorch's nn::Sequential and optim::SGD on one thread,\n"
         "data normalised beforehand. Ratio: federated round to plain loop, measured in turns.\n"
         "Engine: share of a round's CPU time outside local training (one local epoch). Floor: the\n"
-        "network's multiplications and additions at this core's speed. Clipped: what a round "
-        "costs\n"
-        "with each sample's gradient clipped, to one without (1 thread).\n\n{}",
+        "multiplications and additions of the native engine's products at this core's speed.\n"
+        "Clipped: what a round costs with each sample's gradient clipped, to one without (1 "
+        "thread)."
+        "\n\n{}",
         table.text());
   }
   return 0;

@@ -37,7 +37,8 @@ Result<std::shared_ptr<const TrainerFactory>> make_native_factory(const TrainerR
 Result<std::shared_ptr<const TrainerFactory>> choose_engine(const TrainerRequest& request,
                                                             const EngineMaker& torch);
 
-/// Additions and multiplications that one sample needs in a step of training.
+/// Additions and multiplications in the products of matrices that one sample takes in a step of
+/// training: by tiles where convolutions go that way, without the additions of their transforms.
 double training_flops(const Network& network);
 /// How many a second this core does in the engine's kernel with everything in the nearest cache.
 double measured_flops();

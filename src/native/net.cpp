@@ -17,7 +17,8 @@ Net::Net(const Network& network)
       layout_(network.layout()),
       weights_(chain_.parameters),
       gradients_(chain_.parameters),
-      statistics_(chain_.statistics) {}
+      statistics_(chain_.statistics),
+      tile_room_(chain_.tile_room) {}
 
 template <bool kInto, class Visit>
 void Net::each_element(const TensorSpec& tensor, const Matrix& matrix, const std::uint32_t* places,
@@ -179,6 +180,7 @@ void Net::forward(std::size_t batch, Pass pass, BitSource* bits) {
     for (std::size_t j = i; j < end; ++j) {
       Operation& each = chain_.operations[j];
       each.drops = each.layer.kind == LayerKind::kDropout && pass == Pass::kTrain;
+      if (each.layer.kind == LayerKind::kConv) begin_convolve(j);
     }
     for (std::size_t n = 0; n < batch; ++n) {
       if (operation.drops && bits != nullptr) draw(i, n, *bits);
@@ -226,27 +228,6 @@ void Net::run(std::size_t i, std::size_t n) {
       std::copy_n(x + h * in.shape.line(), plain.line(), y + h * out.shape.line());
     }
   }
-}
-
-void Net::convolve(std::size_t i, std::size_t n) {
-  const Operation& operation = chain_.operations[i];
-  const Flow& in = chain_.flows[i];
-  const Flow& out = chain_.flows[i + 1];
-  multiply({.k = operation.forward.pieces(),
-            .a = in.values.data() + n * in.shape.image(),
-            .a_row = in.shape.stride,
-            .a_line = in.shape.line(),
-            .b = weights_.data() + operation.weight,
-            .b_row = out.shape.stride,
-            .b_group = kGroup,
-            .bias = weights_.data() + operation.bias,
-            .out = out.values.data() + n * out.shape.image() + out.shape.origin(),
-            .out_row = out.shape.stride,
-            .out_line = out.shape.line(),
-            .lines = out.shape.height,
-            .rows = out.shape.width,
-            .columns = out.shape.stride,
-            .relu = operation.relu});
 }
 
 void Net::multiply_features(std::size_t i, std::size_t batch) {

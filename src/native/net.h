@@ -97,6 +97,8 @@ class Net {
 
   // Sample `n` through operation i.
   void run(std::size_t i, std::size_t n);
+  /// Before the samples of a pass: makes ready what a convolution needs of the weights.
+  void begin_convolve(std::size_t i);
   void convolve(std::size_t i, std::size_t n);
   void normalise_sample(std::size_t i, std::size_t n);
   void normalise_groups(std::size_t i, std::size_t n);
@@ -139,8 +141,10 @@ class Net {
   void add_norm_sums(std::size_t i, std::size_t at, const float* mean, const float* inverse,
                      float* scale_sums, float* shift_sums) const;
 
-  /// Parameters of a convolution from sample n.
-  void weigh_filters(std::size_t i, std::size_t n, float* gradients, bool add) const;
+  /// Parameters of a convolution from sample n: added to what is there, or instead of it if this is
+  /// the first one. They are complete after finish_filters: by tiles, filters are summed elsewhere.
+  void weigh_filters(std::size_t i, std::size_t n, float* gradients, bool add, bool first) const;
+  void finish_filters(std::size_t i, float* gradients, bool add) const;
   /// Parameters of a linear layer from samples [first, first + count).
   void weigh_features(std::size_t i, std::size_t first, std::size_t count, const Back& back) const;
   /// Parameters of any layer from sample `at` alone.
@@ -149,6 +153,7 @@ class Net {
   Chain chain_;
   Layout layout_;
   Floats weights_, gradients_, statistics_;
+  Floats tile_room_;                       // of convolutions by tiles, one image at a time
   Floats turned_signals_, turned_inputs_;  // of linear layers, on the way back
   std::size_t room_ = 0;
 };

@@ -80,9 +80,10 @@ void Net::run_back(std::size_t batch, const Back& back) {
       for (std::size_t i = end; i-- > first;) run_back(i, n, back);
       if (gathered) gather_norm_sums(first - 1, n);
     }
-    for (std::size_t i = first; i < end && back.step != nullptr; ++i) {
+    for (std::size_t i = first; i < end && back.gradients != nullptr; ++i) {
       const Operation& operation = chain_.operations[i];
-      if (!operation.learns()) continue;
+      if (operation.layer.kind == LayerKind::kConv) finish_filters(i, back.gradients, back.add);
+      if (!operation.learns() || back.step == nullptr) continue;
       const std::size_t size = operation.bias - operation.weight + chain_.flows[i + 1].shape.stride;
       step_range(operation.weight, size, back);
     }
@@ -101,7 +102,7 @@ void Net::run_back(std::size_t i, std::size_t n, const Back& back) {
   mask_back(i, n);
   if (operation.layer.kind == LayerKind::kGroupNorm) return normalise_groups_back(i, n, back);
   if (operation.layer.kind == LayerKind::kConv && back.gradients != nullptr) {
-    weigh_filters(i, n, back.gradients, back.add || n > 0);
+    weigh_filters(i, n, back.gradients, back.add, n == 0);
   }
   if (!operation.needs_input_gradient) return;
   if (operation.layer.kind == LayerKind::kConv) return convolve_back(i, n);
@@ -178,70 +179,6 @@ void Net::weigh_features(std::size_t i, std::size_t first, std::size_t count,
   float* const bias = back.gradients + operation.bias;
   if (!back.add) std::fill_n(bias, columns, 0.0F);
   add_up(g, count, columns, bias);
-}
-
-void Net::weigh_filters(std::size_t i, std::size_t n, float* gradients, bool add) const {
-  const Operation& operation = chain_.operations[i];
-  const Flow& in = chain_.flows[i];
-  const Flow& out = chain_.flows[i + 1];
-  const Shape& shape = out.gradient_shape;
-  const float* const g = out.gradients_of(n);
-  outer({.k = operation.forward.pieces(),
-         .a = in.values.data() + n * in.shape.image(),
-         .a_row = in.shape.stride,
-         .a_line = in.shape.line(),
-         .g = g,
-         .g_row = shape.stride,
-         .g_line = shape.line(),
-         .out = gradients + operation.weight,
-         .out_row = shape.stride,
-         .out_group = kGroup,
-         .lines = shape.height,
-         .rows = shape.width,
-         .columns = shape.stride,
-         .add = add});
-  float* const bias = gradients + operation.bias;
-  if (!add) std::fill_n(bias, shape.stride, 0.0F);
-  for (std::size_t h = 0; h < shape.height; ++h) {
-    add_up(g + h * shape.line(), shape.width, shape.stride, bias);
-  }
-}
-
-/// The gradient of a convolution's input is a convolution of its output's with the filters turned
-/// round.
-void Net::turn_filters(std::size_t i) {
-  const Operation& operation = chain_.operations[i];
-  const Shape& in = chain_.flows[i].shape;
-  const Shape& out = chain_.flows[i + 1].shape;
-  const auto kernel = static_cast<std::size_t>(operation.layer.kernel);
-  const std::size_t pixels = kernel * kernel;
-  for (std::size_t k = 0; k < pixels; ++k) {
-    transpose(weights_.data() + operation.weight + k * in.channels * out.stride, out.stride,
-              in.channels, out.channels,
-              operation.turned.data() + (pixels - 1 - k) * out.channels * in.stride, in.stride);
-  }
-}
-
-void Net::convolve_back(std::size_t i, std::size_t n) {
-  const Operation& operation = chain_.operations[i];
-  const Flow& in = chain_.flows[i];
-  const Flow& out = chain_.flows[i + 1];
-  const Shape& to = in.gradient_shape;
-  multiply({.k = operation.back.pieces(),
-            .a = out.framed_gradients(n),
-            .a_row = out.gradient_shape.stride,
-            .a_line = out.gradient_shape.line(),
-            .b = operation.turned.data(),
-            .b_row = in.shape.stride,
-            .b_group = kGroup,
-            .bias = nullptr,
-            .out = in.gradients_of(n),
-            .out_row = to.stride,
-            .out_line = to.line(),
-            .lines = in.shape.height,
-            .rows = in.shape.width,
-            .columns = in.shape.stride,
-            .relu = false});
 }
 
 /// The weights lie by inputs, so the signals are turned instead: they are much smaller.

@@ -24,7 +24,10 @@ void Net::sample_gradient(std::size_t at, float* out) const {
 
 void Net::weigh_sample(std::size_t i, std::size_t at, float* out) const {
   const Operation& operation = chain_.operations[i];
-  if (operation.layer.kind == LayerKind::kConv) return weigh_filters(i, at, out, false);
+  if (operation.layer.kind == LayerKind::kConv) {
+    weigh_filters(i, at, out, false, true);
+    return finish_filters(i, out, false);
+  }
   if (operation.layer.kind == LayerKind::kLinear) {
     return weigh_features(i, at, 1, {.gradients = out});
   }

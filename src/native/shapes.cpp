@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "native/winograd.h"
+
 namespace sotto::native {
 namespace {
 
@@ -200,10 +202,19 @@ class ChainMaker {
     const std::size_t kernel = size_of(operation.layer.kernel);
     in.shape = in.shape.framed(size_of(operation.layer.padding));
     operation.forward = run_of(in.shape, kernel);
+    operation.tiled = is_tiled(operation.layer, in.shape);
+    if (operation.tiled) {
+      operation.tiled_filters = Floats(filters_size(in.shape.channels, out.shape.stride));
+      operation.tiled_gradients = Floats(operation.tiled_filters.size());
+      chain_.tile_room = std::max(chain_.tile_room, room_of(in.shape.stride, out.shape.stride));
+    }
     if (!operation.needs_input_gradient) return;
     out.gradient_shape = out.gradient_shape.framed(kernel - 1 - in.shape.pad);
     operation.back = run_of(out.gradient_shape, kernel);
     operation.turned = Floats(kernel * kernel * out.shape.channels * in.shape.stride);
+    if (operation.tiled) {
+      operation.tiled_turned = Floats(filters_size(out.shape.channels, in.shape.stride));
+    }
   }
 
   Chain chain_;
@@ -211,6 +222,15 @@ class ChainMaker {
 };
 
 }  // namespace
+
+bool is_tiled(const Layer& layer, const Shape& image) {
+  // With fewer channels or tiles the transforms cost more than the products save.
+  constexpr std::int64_t kFewestChannels = 16;
+  constexpr std::size_t kFewestPixels = 64;
+  return layer.kernel == 3 && image.height % 2 == 0 && image.width % 2 == 0 &&
+         image.stride % kGroup == 0 && std::min(layer.in, layer.out) >= kFewestChannels &&
+         image.pixels() >= kFewestPixels;
+}
 
 bool can_chain(const Network& network) {
   std::int64_t channels = network.input.channels;

@@ -83,9 +83,11 @@ struct Operation {
   std::size_t statistics = 0;  // batch norm: where its running mean lies, the variance behind it
   Run forward, back;           // convolution; linear layer: back
   Floats turned;               // its filters turned round, for the gradient of its input
-  Floats scratch;              // norms: what they remember
-  Floats moments;              // group norm: each sample's means and inverse deviations by channel
-  Floats kept;                 // dropout: the factors of the last pass, without frames
+  bool tiled = false;          // convolution: whether it goes by tiles, see winograd.h
+  Floats tiled_filters, tiled_turned, tiled_gradients;  // then: transformed
+  Floats scratch;                                       // norms: what they remember
+  Floats moments;  // group norm: each sample's means and inverse deviations by channel
+  Floats kept;     // dropout: the factors of the last pass, without frames
   std::vector<std::uint32_t> drawn;  // dropout: where a sample's factors lie, as they are drawn
   bool drops = false;                // dropout: whether the last pass dropped anything
   bool of_batch = false;  // batch norm: whether the last pass took the batch's own statistics
@@ -109,10 +111,15 @@ struct Chain {
   std::vector<Flow> flows;
   std::size_t parameters = 0;  // with filling
   std::size_t statistics = 0;
+  std::size_t tile_room = 0;                    // floats, for any one convolution by tiles
   std::vector<std::uint32_t> parameter_places;  // of the layout's parameters, in its order
   std::vector<std::uint32_t> statistic_places;
   std::vector<Matrix> matrices;  // for each of the layout's parameter tensors
 };
+
+/// Whether a convolution of an image of this shape is made by tiles: where that is possible, and
+/// faster.
+bool is_tiled(const Layer& layer, const Shape& image);
 
 /// Whether the engine can run this list of layers.
 bool can_chain(const Network& network);
