@@ -2,13 +2,13 @@
 // signatures travel in hexadecimal.
 #include "account/signing.h"
 
-#include <openssl/evp.h>
 #include <openssl/pem.h>
 
 #include <array>
 #include <vector>
 
 #include "base/file.h"
+#include "base/openssl.h"
 #include "sotto/certificate.h"
 
 namespace sotto {
@@ -18,14 +18,8 @@ constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kSignatureBytes = 64;
 constexpr std::size_t kLargestPem = 65536;
 
-struct Free {
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-  void operator()(EVP_PKEY_CTX* context) const { EVP_PKEY_CTX_free(context); }
-  void operator()(BIO* bio) const { BIO_free(bio); }
-};
-using Key = std::unique_ptr<EVP_PKEY, Free>;
-using Context = std::unique_ptr<EVP_MD_CTX, Free>;
+using Key = Owned<EVP_PKEY>;
+using Context = Owned<EVP_MD_CTX>;
 
 std::string to_hex(std::span<const unsigned char> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -67,7 +61,7 @@ using ReadPem = EVP_PKEY* (*)(BIO*, EVP_PKEY**, pem_password_cb*, void*);
 
 Result<Key> read_pem(const std::filesystem::path& path, ReadPem read, const std::string& demanded) {
   SOTTO_TRY(const std::string text, read_text(path, kLargestPem));
-  const std::unique_ptr<BIO, Free> bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+  const Owned<BIO> bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   Key key(bio ? read(bio.get(), nullptr, no_passphrase, nullptr) : nullptr);
   if (!key || EVP_PKEY_base_id(key.get()) != EVP_PKEY_ED25519) {
     return fail(ErrorKind::kCorrupt, path.string() + ": not " + demanded);
@@ -82,7 +76,7 @@ struct SigningKey::Pair {
 };
 
 Result<SigningKey> SigningKey::generate() {
-  const std::unique_ptr<EVP_PKEY_CTX, Free> context(EVP_PKEY_CTX_new_id(EVP_PKEY_ED25519, nullptr));
+  const Owned<EVP_PKEY_CTX> context(EVP_PKEY_CTX_new_id(EVP_PKEY_ED25519, nullptr));
   EVP_PKEY* made = nullptr;
   if (!context || EVP_PKEY_keygen_init(context.get()) != 1 ||
       EVP_PKEY_keygen(context.get(), &made) != 1) {

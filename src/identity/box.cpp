@@ -1,14 +1,13 @@
 #include "identity/box.h"
 
-#include <openssl/evp.h>
 #include <sodium.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 
+#include "base/openssl.h"
 #include "identity/keys.h"
 
 namespace sotto::identity {
@@ -17,16 +16,6 @@ namespace {
 static_assert(kBoxOverhead == crypto_box_curve25519xchacha20poly1305_SEALBYTES);
 constexpr std::size_t kNonceBytes = crypto_box_curve25519xchacha20poly1305_NONCEBYTES;
 constexpr std::size_t kKeyBytes = 32;
-
-template <auto kFree>
-struct Free {
-  template <class T>
-  void operator()(T* object) const {
-    kFree(object);
-  }
-};
-template <class T, auto kFree>
-using Owned = std::unique_ptr<T, Free<kFree>>;
 
 /// Nothing may be sent or read with a cipher that does not work.
 void require(bool works) {
@@ -88,10 +77,10 @@ class Cipher {
  private:
   static constexpr std::size_t kMost = std::size_t{1} << 30;  // what an int counts, in whole blocks
 
-  Owned<EVP_CIPHER, EVP_CIPHER_free> chacha_;
-  Owned<EVP_CIPHER_CTX, EVP_CIPHER_CTX_free> stream_;
-  Owned<EVP_MAC, EVP_MAC_free> poly_;
-  Owned<EVP_MAC_CTX, EVP_MAC_CTX_free> mac_;
+  Owned<EVP_CIPHER> chacha_;
+  Owned<EVP_CIPHER_CTX> stream_;
+  Owned<EVP_MAC> poly_;
+  Owned<EVP_MAC_CTX> mac_;
 };
 
 Cipher& cipher() {

@@ -7,34 +7,14 @@
 //   DNS, IP                        where a server or shuffler may be reached
 #pragma once
 
-#include <openssl/bn.h>
-#include <openssl/evp.h>
-#include <openssl/x509.h>
-#include <openssl/x509v3.h>
-
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/openssl.h"
 #include "sotto/identity.h"
 
 namespace sotto::identity {
 
-struct FreeX509 {
-  void operator()(X509* object) const { X509_free(object); }
-  void operator()(X509_CRL* object) const { X509_CRL_free(object); }
-  void operator()(X509_STORE* object) const { X509_STORE_free(object); }
-  void operator()(X509_STORE_CTX* object) const { X509_STORE_CTX_free(object); }
-  void operator()(X509_EXTENSION* object) const { X509_EXTENSION_free(object); }
-  void operator()(X509_REVOKED* object) const { X509_REVOKED_free(object); }
-  void operator()(EVP_PKEY* object) const { EVP_PKEY_free(object); }
-  void operator()(ASN1_STRING* object) const { ASN1_STRING_free(object); }  // numbers, times too
-  void operator()(BIGNUM* object) const { BN_free(object); }
-  void operator()(BIO* object) const { BIO_free(object); }
-  void operator()(GENERAL_NAMES* object) const { GENERAL_NAMES_free(object); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, FreeX509>;
 using Certificate = Owned<X509>;
 using RevokedList = Owned<X509_CRL>;
 using KeyPair = Owned<EVP_PKEY>;

@@ -256,8 +256,20 @@ namespace {
 
 constexpr std::size_t kStart = 0;
 
-/// Calls visit(first row, first column, rows, columns) for blocks of tiles: whole rows of them, or
-/// parts of a row where the image is wide.
+struct Block {
+  std::size_t row, column;    // of its first tile
+  std::size_t rows, columns;  // how many
+
+  Tiles tiles(std::size_t channels, std::size_t line, std::size_t matrix) const {
+    return {rows, columns, channels, line, matrix};
+  }
+  /// Where its first pixel lies in an image.
+  std::size_t pixel(std::size_t channels, std::size_t line) const {
+    return 2 * (row * line + column * channels);
+  }
+};
+
+/// Calls visit for blocks of tiles: whole rows of them, or parts of a row where the image is wide.
 template <class Visit>
 void each_block(std::size_t height, std::size_t width, const Visit& visit) {
   const std::size_t rows = height / 2;
@@ -266,9 +278,30 @@ void each_block(std::size_t height, std::size_t width, const Visit& visit) {
   const std::size_t most_rows = std::max<std::size_t>(1, kTilesTogether / columns);
   for (std::size_t row = 0; row < rows; row += most_rows) {
     for (std::size_t column = 0; column < columns; column += most_columns) {
-      visit(row, column, std::min(most_rows, rows - row), std::min(most_columns, columns - column));
+      visit(Block{row, column, std::min(most_rows, rows - row),
+                  std::min(most_columns, columns - column)});
     }
   }
+}
+
+/// The matrices of a block in room_of() floats: transformed inputs, and what belongs to outputs.
+struct Room {
+  Room(float* room, std::size_t x_stride, std::size_t columns)
+      : input(matrix_distance(kTilesTogether, x_stride)),
+        output(matrix_distance(kTilesTogether, columns)),
+        inputs(room),
+        outputs(room + kElements * input) {}
+  std::size_t input, output;  // from one matrix to the next
+  float* inputs;
+  float* outputs;
+};
+
+/// For a TiledConvolution or a TiledOuter.
+template <class Convolution>
+void transform_input(const Convolution& p, const Block& block, const Room& room) {
+  SOTTO_NATIVE_CALL(transform_input_all)
+  (block.tiles(p.x_stride, p.x_line, room.input), p.x + block.pixel(p.x_stride, p.x_line),
+   room.inputs);
 }
 
 }  // namespace
@@ -285,72 +318,60 @@ void restore_filters(const float* gradients, std::size_t depth, std::size_t colu
 }
 
 void convolve_tiles(const TiledConvolution& p) {
-  const std::size_t inputs = matrix_distance(kTilesTogether, p.x_stride);
-  const std::size_t outputs = matrix_distance(kTilesTogether, p.columns);
+  const Room room(p.room, p.x_stride, p.columns);
   const std::size_t filters = matrix_distance(p.depth, p.columns);
-  float* const v = p.room;
-  float* const m = p.room + kElements * inputs;
-  each_block(p.height, p.width,
-             [&](std::size_t row, std::size_t column, std::size_t rows, std::size_t columns) {
-               SOTTO_NATIVE_CALL(transform_input_all)
-               (Tiles{rows, columns, p.x_stride, p.x_line, inputs},
-                p.x + 2 * (row * p.x_line + column * p.x_stride), v);
-               for (std::size_t i = 0; i < kElements; ++i) {
-                 multiply({.k = {&kStart, 1, p.depth},
-                           .a = v + i * inputs,
-                           .a_row = p.x_stride,
-                           .a_line = 0,
-                           .b = p.filters + i * filters,
-                           .b_row = p.columns,
-                           .b_group = kGroup,
-                           .bias = nullptr,
-                           .out = m + i * outputs,
-                           .out_row = p.columns,
-                           .out_line = 0,
-                           .lines = 1,
-                           .rows = rows * columns,
-                           .columns = p.columns,
-                           .relu = false});
-               }
-               SOTTO_NATIVE_CALL(restore_output_all)
-               (Tiles{rows, columns, p.columns, p.out_line, outputs}, m, p.bias, p.relu,
-                p.out + 2 * (row * p.out_line + column * p.columns));
-             });
+  each_block(p.height, p.width, [&](const Block& block) {
+    transform_input(p, block, room);
+    for (std::size_t i = 0; i < kElements; ++i) {
+      multiply({.k = {&kStart, 1, p.depth},
+                .a = room.inputs + i * room.input,
+                .a_row = p.x_stride,
+                .a_line = 0,
+                .b = p.filters + i * filters,
+                .b_row = p.columns,
+                .b_group = kGroup,
+                .bias = nullptr,
+                .out = room.outputs + i * room.output,
+                .out_row = p.columns,
+                .out_line = 0,
+                .lines = 1,
+                .rows = block.rows * block.columns,
+                .columns = p.columns,
+                .relu = false});
+    }
+    SOTTO_NATIVE_CALL(restore_output_all)
+    (block.tiles(p.columns, p.out_line, room.output), room.outputs, p.bias, p.relu,
+     p.out + block.pixel(p.columns, p.out_line));
+  });
 }
 
 void weigh_tiles(const TiledOuter& p) {
-  const std::size_t inputs = matrix_distance(kTilesTogether, p.x_stride);
-  const std::size_t outputs = matrix_distance(kTilesTogether, p.columns);
+  const Room room(p.room, p.x_stride, p.columns);
   const std::size_t sums = matrix_distance(p.depth, p.columns);
-  float* const v = p.room;
-  float* const m = p.room + kElements * inputs;
   bool add = p.add;
-  each_block(p.height, p.width,
-             [&](std::size_t row, std::size_t column, std::size_t rows, std::size_t columns) {
-               SOTTO_NATIVE_CALL(transform_input_all)
-               (Tiles{rows, columns, p.x_stride, p.x_line, inputs},
-                p.x + 2 * (row * p.x_line + column * p.x_stride), v);
-               SOTTO_NATIVE_CALL(transform_gradient_all)
-               (Tiles{rows, columns, p.columns, p.g_line, outputs},
-                p.g + 2 * (row * p.g_line + column * p.columns), m);
-               for (std::size_t i = 0; i < kElements; ++i) {
-                 outer({.k = {&kStart, 1, p.depth},
-                        .a = v + i * inputs,
-                        .a_row = p.x_stride,
-                        .a_line = 0,
-                        .g = m + i * outputs,
-                        .g_row = p.columns,
-                        .g_line = 0,
-                        .out = p.out + i * sums,
-                        .out_row = p.columns,
-                        .out_group = kGroup,
-                        .lines = 1,
-                        .rows = rows * columns,
-                        .columns = p.columns,
-                        .add = add});
-               }
-               add = true;
-             });
+  each_block(p.height, p.width, [&](const Block& block) {
+    transform_input(p, block, room);
+    SOTTO_NATIVE_CALL(transform_gradient_all)
+    (block.tiles(p.columns, p.g_line, room.output), p.g + block.pixel(p.columns, p.g_line),
+     room.outputs);
+    for (std::size_t i = 0; i < kElements; ++i) {
+      outer({.k = {&kStart, 1, p.depth},
+             .a = room.inputs + i * room.input,
+             .a_row = p.x_stride,
+             .a_line = 0,
+             .g = room.outputs + i * room.output,
+             .g_row = p.columns,
+             .g_line = 0,
+             .out = p.out + i * sums,
+             .out_row = p.columns,
+             .out_group = kGroup,
+             .lines = 1,
+             .rows = block.rows * block.columns,
+             .columns = p.columns,
+             .add = add});
+    }
+    add = true;
+  });
 }
 
 }  // namespace sotto::native

@@ -46,7 +46,7 @@ std::size_t TorchSamples::device_bytes(const Dataset& data, const Preprocess& pr
 
 void TorchSamples::begin_epoch(std::span<const std::vector<std::uint32_t>> orders) {
   if (!values_.defined()) {
-    orders_.assign(orders.begin(), orders.end());
+    orders_ = orders;
     return;
   }
   const std::size_t count = orders.front().size();

@@ -22,7 +22,8 @@ class TorchSamples {
   /// What the samples would take on the device; 0 where they don't lie there.
   static std::size_t device_bytes(const Dataset& data, const Preprocess& preprocess);
 
-  /// How the next epoch goes through each client's samples, equally many for all.
+  /// How the next epoch goes through each client's samples, equally many for all; `orders` must
+  /// stay as they are until it is over.
   void begin_epoch(std::span<const std::vector<std::uint32_t>> orders);
 
   struct Batch {
@@ -47,7 +48,7 @@ class TorchSamples {
   torch::Tensor labels_;
   torch::Tensor picked_;
   // Or made: the epoch's orders and the room for a batch, client after client.
-  std::vector<std::vector<std::uint32_t>> orders_;
+  std::span<const std::vector<std::uint32_t>> orders_;
   std::vector<float> made_values_;
   std::vector<std::int64_t> made_labels_;
 };
