@@ -11,22 +11,18 @@
 #include <cstring>
 #include <numbers>
 
+#include "data/channel.h"
 #include "sotto/data.h"
 
 namespace sotto {
 namespace {
 
-float entry(const std::vector<float>& numbers, std::size_t channel, float otherwise) {
-  if (numbers.empty()) return otherwise;
-  return numbers[numbers.size() == 1 ? 0 : channel];
-}
-
 /// value -> (value - mean) / deviation, for one channel. Bytes come scaled to [0, 1].
 class Normaliser {
  public:
   Normaliser(const Preprocess& preprocess, std::size_t channel, bool bytes)
-      : mean_(entry(preprocess.mean, channel, 0.0F)),
-        deviation_(entry(preprocess.deviation, channel, 1.0F)) {
+      : mean_(of_channel(preprocess.mean, channel, 0.0F)),
+        deviation_(of_channel(preprocess.deviation, channel, 1.0F)) {
     if (!bytes) return;
     for (std::size_t value = 0; value < table_.size(); ++value) {
       table_[value] = (*this)(static_cast<float>(value) / 255.0F);

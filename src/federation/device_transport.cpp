@@ -60,9 +60,12 @@ Result<Delivery> DeviceTransport::collect(const RoundPlan& plan, std::span<const
           client);
     }
     for (const auto& [key, clients] : alike) {
+      // In turns as even as they can be, so that none leaves the device half empty.
       const std::size_t most = std::max<std::size_t>(1, rounds_->most_clients());
-      for (std::size_t first = 0; first < clients.size(); first += most) {
-        const std::size_t count = std::min(most, clients.size() - first);
+      const std::size_t turns = (clients.size() + most - 1) / most;
+      const std::size_t each = (clients.size() + turns - 1) / turns;
+      for (std::size_t first = 0; first < clients.size(); first += each) {
+        const std::size_t count = std::min(each, clients.size() - first);
         SOTTO_CHECK(
             run(plan, group, std::span(clients).subspan(first, count), model, sinks, states));
         done += count;

@@ -1,7 +1,7 @@
 // Several clients trained side by side as one batch: the weights of all of them lie on the device
-// at once, a convolution is one with a group for each client, a linear layer one batched product,
-// and an optimizer steps over all of them with one call. The loss is a sum over clients, so that no
-// client's gradient knows of another's.
+// at once, a convolution or a linear layer is one batch of products, and an optimizer steps over
+// all of them with one call. The loss is a sum over clients, so that no client's gradient knows of
+// another's.
 //
 // All clients have equally many samples, hence equally many steps. A tensor of the layout lies as a
 // row for each client, one after the other.

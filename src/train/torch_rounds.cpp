@@ -14,11 +14,12 @@
 namespace sotto {
 namespace {
 
-/// Of the memory that is free at the start: for samples, and for what layers keep for the way back.
+/// Of the memory that is free at the start the samples' share, and of the rest that of what layers
+/// keep for the way back.
 constexpr double kSampleShare = 0.5;
-constexpr double kActivationShare = 0.25;
-/// LibTorch keeps activations, their gradients and what a convolution works in.
-constexpr double kCopies = 4.0;
+constexpr double kActivationShare = 0.5;
+/// LibTorch keeps activations, their gradients and copies of both in another order.
+constexpr double kCopies = 3.0;
 constexpr std::size_t kMostClients = 512;
 
 class TorchRounds final : public DeviceRounds {
@@ -164,12 +165,13 @@ Result<std::shared_ptr<DeviceRounds>> make_torch_rounds(const Network& network,
   cudaSetDevice(device.has_index() ? device.index() : 0);
   if (cudaMemGetInfo(&free, &total) != cudaSuccess) return nullptr;
   const auto bytes = static_cast<double>(free);
-  const std::size_t samples = TorchSamples::device_bytes(*clients.data, clients.preprocess);
-  if (static_cast<double>(samples) > kSampleShare * bytes) return nullptr;
+  const auto samples =
+      static_cast<double>(TorchSamples::device_bytes(*clients.data, clients.preprocess));
+  if (samples > kSampleShare * bytes) return nullptr;
   const double each = 4.0 * kCopies * static_cast<double>(activation_count(network)) *
                           static_cast<double>(clients.options.batch_size) +
                       4.0 * kCopies * static_cast<double>(network.layout().size());
-  const auto most = static_cast<std::size_t>(kActivationShare * bytes / each);
+  const auto most = static_cast<std::size_t>(kActivationShare * (bytes - samples) / each);
   if (most < 2) return nullptr;
   return guarded("preparing the device", [&]() -> Result<std::shared_ptr<DeviceRounds>> {
     return std::make_shared<TorchRounds>(network, device, clients, std::min(most, kMostClients));

@@ -3,17 +3,19 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "data/channel.h"
 
 namespace sotto {
 
 TorchSamples::TorchSamples(const Dataset& data, const Preprocess& preprocess,
                            const torch::Device& device, unsigned threads)
-    : data_(data),
-      preprocess_(preprocess),
-      shape_(output_shape(data, preprocess)),
-      device_(device),
-      threads_(threads) {
-  if (preprocess.augments()) return;
+    : data_(data), shape_(output_shape(data, preprocess)), device_(device), threads_(threads) {
+  if (preprocess.augments()) {
+    on_processor_ = preprocess;
+    on_processor_.resize.reset();
+    if (shape_.channels != data.shape.channels) repeat_first(preprocess);
+    return;
+  }
   constexpr std::size_t kTogether = 1024;
   const auto count = static_cast<std::int64_t>(data.size());
   const auto options = torch::TensorOptions().device(device);
@@ -73,25 +75,52 @@ TorchSamples::Batch TorchSamples::batch(std::size_t first, std::size_t size,
 
 TorchSamples::Batch TorchSamples::made(std::size_t first, std::size_t size,
                                        std::span<BitSource* const> bits) {
-  const std::size_t values = size * shape_.size();
-  made_values_.resize(orders_.size() * values);
-  made_labels_.resize(orders_.size() * size);
+  const std::size_t values = size * data_.shape.size();
+  const auto clients = static_cast<std::int64_t>(orders_.size());
+  const auto count = static_cast<std::int64_t>(size);
+  if (!made_labels_.defined() || made_labels_.numel() != clients * count) {
+    const auto room = torch::TensorOptions().pinned_memory(device_.is_cuda());
+    made_values_ = torch::empty(
+        {clients, count, data_.shape.channels, data_.shape.height, data_.shape.width}, room);
+    made_labels_ = torch::empty({clients, count}, room.dtype(torch::kInt64));
+  }
+  const std::span x(made_values_.data_ptr<float>(), orders_.size() * values);
+  const std::span y(made_labels_.data_ptr<std::int64_t>(), orders_.size() * size);
   const Result<void> done =
       parallel_for(threads_, orders_.size(), [&](unsigned /*lane*/, std::size_t c) -> Result<void> {
-        fill_batch(data_, std::span(orders_[c]).subspan(first, size), preprocess_, bits[c],
-                   std::span(made_values_).subspan(c * values, values),
-                   std::span(made_labels_).subspan(c * size, size));
+        fill_batch(data_, std::span(orders_[c]).subspan(first, size), on_processor_, bits[c],
+                   x.subspan(c * values, values), y.subspan(c * size, size));
         return {};
       });
   TORCH_CHECK(done.has_value(), "filling a batch failed");
-  const auto clients = static_cast<std::int64_t>(orders_.size());
-  const auto count = static_cast<std::int64_t>(size);
-  const torch::Tensor x = torch::from_blob(made_values_.data(), {clients, count, shape_.channels,
-                                                                 shape_.height, shape_.width})
-                              .to(device_, /*non_blocking=*/false, /*copy=*/true);
-  return {x.transpose(0, 1).reshape({count, -1, shape_.height, shape_.width}),
-          torch::from_blob(made_labels_.data(), {clients, count}, torch::kInt64)
-              .to(device_, /*non_blocking=*/false, /*copy=*/true)};
+  const torch::Tensor images =
+      made_values_.to(device_, /*non_blocking=*/false, /*copy=*/true).transpose(0, 1).flatten(0, 1);
+  return {enlarged(images).view({count, -1, shape_.height, shape_.width}),
+          made_labels_.to(device_, /*non_blocking=*/false, /*copy=*/true)};
+}
+
+void TorchSamples::repeat_first(const Preprocess& preprocess) {
+  const float mean = of_channel(preprocess.mean, 0, 0.0F);
+  const float deviation = of_channel(preprocess.deviation, 0, 1.0F);
+  std::vector<float> scale;
+  std::vector<float> shift;
+  for (std::size_t c = 0; c < shape_.channels; ++c) {
+    const float here = of_channel(preprocess.deviation, c, 1.0F);
+    scale.push_back(deviation / here);
+    shift.push_back((mean - of_channel(preprocess.mean, c, 0.0F)) / here);
+  }
+  scale_ = torch::tensor(scale).view({-1, 1, 1}).to(device_);
+  shift_ = torch::tensor(shift).view({-1, 1, 1}).to(device_);
+  on_processor_.mean = {mean};
+  on_processor_.deviation = {deviation};
+}
+
+torch::Tensor TorchSamples::enlarged(torch::Tensor images) const {
+  if (shape_.height != data_.shape.height || shape_.width != data_.shape.width) {
+    images = torch::upsample_bilinear2d(images, {shape_.height, shape_.width},
+                                        /*align_corners=*/false);
+  }
+  return scale_.defined() ? images * scale_ + shift_ : images;
 }
 
 }  // namespace sotto

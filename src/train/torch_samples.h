@@ -1,6 +1,7 @@
 // The batches of clients that are trained side by side. Samples that are never augmented are
 // preprocessed once and lie on the device, ready to be picked; augmented ones are made on the
-// processor's threads, each client's from its own bits, while the device works on the batch before.
+// processor's threads, each client's from its own bits, while the device works on the batch before,
+// and enlarged by the device.
 #pragma once
 
 #include <torch/torch.h>
@@ -37,9 +38,12 @@ class TorchSamples {
 
  private:
   Batch made(std::size_t first, std::size_t size, std::span<BitSource* const> bits);
+  /// For one grey channel that stands for several.
+  void repeat_first(const Preprocess& preprocess);
+  /// Enlarged, and a grey channel repeated, as the network wants them.
+  torch::Tensor enlarged(torch::Tensor images) const;
 
   const Dataset& data_;
-  Preprocess preprocess_;
   SampleShape shape_;
   torch::Device device_;
   unsigned threads_;
@@ -47,10 +51,15 @@ class TorchSamples {
   torch::Tensor values_;
   torch::Tensor labels_;
   torch::Tensor picked_;
-  // Or made: the epoch's orders and the room for a batch, client after client.
+  // Or made: what the processor does, the epoch's orders, and the room for a batch, client after
+  // client, which the device reads.
+  Preprocess on_processor_;
   std::span<const std::vector<std::uint32_t>> orders_;
-  std::vector<float> made_values_;
-  std::vector<std::int64_t> made_labels_;
+  torch::Tensor made_values_;
+  torch::Tensor made_labels_;
+  // The first channel's normalisation to that of each channel, where it is repeated.
+  torch::Tensor scale_;
+  torch::Tensor shift_;
 };
 
 }  // namespace sotto

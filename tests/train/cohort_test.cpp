@@ -28,6 +28,14 @@ const Preprocess kAugmented = {.mean = {},
                                .flip = true,
                                .rotation_degrees = 10.0F};
 
+// A grey channel that is enlarged and becomes three, each normalised in its own way.
+const Preprocess kEnlarged = {.mean = {0.1F, 0.2F, 0.3F},
+                              .deviation = {0.5F, 0.6F, 0.7F},
+                              .resize = SampleShape{3, 12, 10},
+                              .crop_padding = 1,
+                              .flip = true,
+                              .rotation_degrees = 10.0F};
+
 class Cohort : public testing::TestWithParam<Setting> {};
 
 /// Two rounds from one model, optimizer and buffers kept: alone by the trainer, and together.
@@ -35,13 +43,13 @@ TEST_P(Cohort, EndsWhereEachClientWouldHaveEndedAlone) {
   const Setting setting = GetParam();
   const Dataset data = halves(3 * 50);
   TrainerRequest request;
-  request.network = *find_network(setting.network, data.shape, 2);
+  request.network = *find_network(setting.network, output_shape(data, setting.preprocess), 2);
   if (setting.dropout_at) {
     request.network.layers.insert(
         request.network.layers.begin() + static_cast<std::ptrdiff_t>(*setting.dropout_at),
         {.kind = LayerKind::kDropout, .rate = 0.25});
   }
-  request.input = data.shape;
+  request.input = output_shape(data, setting.preprocess);
   request.classes = 2;
   request.engine = "torch";
   const auto factory = *make_torch_factory(request);
@@ -130,12 +138,16 @@ INSTANTIATE_TEST_SUITE_P(
                     // Augmented; dropout of images and of features.
                     Setting{"srr-mnist", Optimizer::kSgd, 0.05, 0.5, 0.0, kAugmented},
                     Setting{"srr-mnist", Optimizer::kSgd, 0.05, 0.5, 0.0, kAugmented, 2},
+                    Setting{"srr-mnist", Optimizer::kSgd, 0.05, 0.5, 0.0, kEnlarged},
                     Setting{"mlp(16)", Optimizer::kSgd, 0.05, 0.0, 0.0, {}, 3}),
     [](const auto& given) { return "n" + std::to_string(given.index); });
 
 TEST(Cohort, CountsWhatLayersKeep) {
   // 64 inputs, flattened, 16 hidden, their relu, 2 scores.
   EXPECT_EQ(activation_count(*find_network("mlp(16)", {1, 8, 8}, 2)), 64U + 64 + 16 + 16 + 2);
+  // 28x28 inputs; 9 values around each pixel, 16 channels, their relu, pooled; 144 around each ...
+  EXPECT_EQ(activation_count(*find_network("srr-mnist", {1, 28, 28}, 10)),
+            784U * (1 + 9 + 16 + 16) + 196U * (16 + 144 + 32 + 32) + 49U * (32 + 32) + 10);
 }
 
 }  // namespace
