@@ -175,7 +175,8 @@ void add_reproduce(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(CLI::Range(1U, 4096U));
   sub->add_option("--only", arguments->options.only,
-                  "rows whose label has this in it, of an experiment that trains or audits")
+                  "rows of this label, else rows whose label has this in it; of an experiment that "
+                  "trains or audits")
       ->type_name("TEXT");
   sub->add_flag("--markdown", arguments->markdown, "print the table for docs/results.md");
   sub->add_flag("--json", arguments->json, "print the results as JSON");

@@ -48,11 +48,7 @@ std::string audit_data_state(const Experiment& experiment, const std::filesystem
 
 Result<Reproduced> reproduce_audit(const Experiment& experiment, const ReproduceOptions& options) {
   SOTTO_TRY(std::vector<AuditRow> rows, audit_rows(experiment, options.quick));
-  std::erase_if(
-      rows, [&](const AuditRow& row) { return row.label.find(options.only) == std::string::npos; });
-  if (rows.empty()) {
-    return fail(ErrorKind::kUsage, experiment.name + " has no row with '" + options.only + "'");
-  }
+  SOTTO_CHECK(keep_only(rows, experiment.name, options.only, &AuditRow::label, &AuditRow::label));
   AuditStudyOptions study;
   study.data_folder = options.data;
   study.make_factory = make_torch_factory;

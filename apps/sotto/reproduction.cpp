@@ -199,13 +199,9 @@ Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOption
   request.quick = options.quick;
   const bool fresh = !std::filesystem::exists(request.out);
   SOTTO_TRY(Study study, make_study(experiment, request));
-  std::erase_if(study.configurations, [&](const Configuration& configuration) {
-    return configuration.label.find(options.only) == std::string::npos;
-  });
+  SOTTO_CHECK(keep_only(study.configurations, experiment.name, options.only, &Configuration::series,
+                        &Configuration::label));
   study.part = !options.only.empty();
-  if (study.configurations.empty()) {
-    return fail(ErrorKind::kUsage, experiment.name + " has no row with '" + options.only + "'");
-  }
   const auto ran =
       run_study_shown(study, {options.jobs, options.threads, !options.quiet, options.ranks});
   if (!ran) {

@@ -1,10 +1,12 @@
 // One experiment of a paper, from its entry in the registry to its files and its table.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "experiment/registry.h"
 #include "sotto/ranks.h"
@@ -17,7 +19,7 @@ struct ReproduceOptions {
   std::filesystem::path data;
   std::optional<std::int64_t> seeds;
   std::string device;
-  std::string only;  // rows whose label has this in it
+  std::string only;  // rows of this label; where there are none, rows whose label has this in it
   unsigned jobs = 0;
   unsigned threads = 0;
   bool quick = false;
@@ -31,6 +33,18 @@ struct Reproduced {
   std::string markdown;         // for docs/results.md
   std::string failures;         // empty: every run finished
 };
+
+/// Leaves the rows called `only`, or, where none is, those whose label has it in it.
+template <class Row>
+Result<void> keep_only(std::vector<Row>& rows, const std::string& experiment,
+                       const std::string& only, std::string Row::*name, std::string Row::*label) {
+  const bool exact = std::ranges::find(rows, only, name) != rows.end();
+  std::erase_if(rows, [&](const Row& row) {
+    return exact ? row.*name != only : (row.*label).find(only) == std::string::npos;
+  });
+  if (!rows.empty()) return {};
+  return fail(ErrorKind::kUsage, experiment + " has no row with '" + only + "'");
+}
 
 std::filesystem::path folder_of(const Experiment& experiment, const ReproduceOptions& options);
 

@@ -104,6 +104,10 @@ class Quick(SottoTest):
                            "--seeds", "1", "--out", self.folder / "r")
         self.assertEqual([c["label"] for c in result["configurations"]], ["noise-free"])
         self.assertFalse(result["complete"])
+        # A label in full asks for its rows alone: it is a part of "GRR, debiased" too.
+        rows = self.json("reproduce", "srr-mnist", "--quick", "--only", "GRR",
+                         "--seeds", "1", "--out", self.folder / "grr")["configurations"]
+        self.assertEqual({c["series"] for c in rows}, {"GRR"})
         self.fails(2, ["no row with 'nothing'"], "reproduce", "ldp-fl-mnist", "--quick",
                    "--only", "nothing", "--out", self.folder / "r")
 
