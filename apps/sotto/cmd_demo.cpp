@@ -94,10 +94,8 @@ Result<int> demo(const Arguments& arguments) {
     Table table({"weights are sent", "accuracy", "epsilon of one weight, one round",
                  "epsilon of a client, whole training", "time"});
     for (const Finding& finding : summary.findings) {
-      table.add({finding.configuration->label,
-                 finding.accuracy ? accuracy_text(*finding.accuracy) : "failed",
-                 epsilon_words(finding.unit), epsilon_words(finding.client),
-                 duration(finding.seconds)});
+      table.add({finding.configuration->label, accuracy_words(finding), epsilon_words(finding.unit),
+                 epsilon_words(finding.client), duration(finding.seconds)});
     }
     fmt::print("{}\n", table.text());
     fmt::print(

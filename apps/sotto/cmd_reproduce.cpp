@@ -93,6 +93,9 @@ Result<int> run(const Arguments& arguments) {
     return fail(ErrorKind::kUsage, "reproduce: --all and names do not go together");
   }
   if (arguments.all) chosen = all;
+  if (arguments.all && arguments.options.show) {
+    std::erase_if(chosen, [](const Experiment& experiment) { return !experiment.measure.empty(); });
+  }
   if (chosen.empty()) {
     return fail(ErrorKind::kUsage,
                 "reproduce: name an experiment (`sotto reproduce --list`), or "
@@ -155,6 +158,8 @@ void add_reproduce(CLI::App& app, Action& action) {
                 "all of them; those whose data are missing are passed over");
   sub->add_flag("--quick", arguments->options.quick,
                 "fewer rounds, clients or seeds: shows that it runs, not what it yields");
+  sub->add_flag("--show", arguments->options.show,
+                "the table and the figure of the runs that are there; starts nothing");
   sub->add_option("--seeds", arguments->seeds,
                   "number of seeds; default as the entry says, often 3")
       ->type_name("N")
@@ -188,6 +193,7 @@ void add_reproduce(CLI::App& app, Action& action) {
       "  sotto reproduce srr-mnist --data ~/data\n"
       "  sotto reproduce srr-mnist --quick --json | jq '.configurations[] | [.label, .accuracy]'\n"
       "  sotto reproduce srr-mnist --only noise-free --seeds 1\n"
+      "  sotto reproduce srr-mnist --show\n"
       "  sotto reproduce srr-latency --markdown\n"
       "  sotto reproduce --all --quick --out /tmp/all");
 }

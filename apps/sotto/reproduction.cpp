@@ -57,9 +57,8 @@ std::string markdown_head(const Experiment& experiment, const ReproduceOptions& 
 
 /// "98.35 ± 0.10 %", and of how many runs where some are missing.
 std::string measured_words(const Finding& finding, std::size_t seeds) {
-  if (!finding.accuracy) return "failed";
-  std::string text = accuracy_text(*finding.accuracy);
-  if (finding.accuracy->count < seeds) {
+  std::string text = accuracy_words(finding);
+  if (finding.accuracy && finding.accuracy->count < seeds) {
     text += fmt::format(" ({} of {} runs)", finding.accuracy->count, seeds);
   }
   return text;
@@ -183,6 +182,10 @@ std::filesystem::path folder_of(const Experiment& experiment, const ReproduceOpt
 }
 
 Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOptions& options) {
+  if (options.show && !experiment.measure.empty()) {
+    return fail(ErrorKind::kUsage, "reproduce: --show is for experiments of runs; " +
+                                       experiment.name + " measures anew");
+  }
   if (experiment.measure == "audit") return reproduce_audit(experiment, options);
   if (!options.only.empty() && !experiment.measure.empty()) {
     return fail(ErrorKind::kUsage, "reproduce: --only is for experiments that train or audit");
@@ -198,12 +201,18 @@ Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOption
   request.device = options.device;
   request.quick = options.quick;
   const bool fresh = !std::filesystem::exists(request.out);
+  if (fresh && options.show) {
+    return fail(ErrorKind::kIo, request.out.string() +
+                                    ": there is no such folder; without --show " + experiment.name +
+                                    " is run there");
+  }
   SOTTO_TRY(Study study, make_study(experiment, request));
   SOTTO_CHECK(keep_only(study.configurations, experiment.name, options.only, &Configuration::series,
                         &Configuration::label));
   study.part = !options.only.empty();
   const auto ran =
-      run_study_shown(study, {options.jobs, options.threads, !options.quiet, options.ranks});
+      run_study_shown(study, {options.jobs, options.threads, !options.quiet && !options.show,
+                              options.ranks, !options.show});
   if (!ran) {
     if (fresh && ran.error().kind == ErrorKind::kNotFound) forget_folder(request.out);
     return tl::unexpected<Error>(ran.error());
@@ -214,6 +223,7 @@ Result<Reproduced> reproduce(const Experiment& experiment, const ReproduceOption
   done.json = results_json(summary);
   done.json["out"] = study.out.string();
   done.table = heading(experiment, options) + "\n\n" + findings_table(summary);
+  if (options.show && !summary.complete()) done.table += "\nnot every run has been made yet\n";
   if (!experiment.note.empty()) done.table += "\n" + experiment.note + "\n";
   done.markdown = markdown_of(experiment, options, summary);
   done.failures = failures_text(summary);

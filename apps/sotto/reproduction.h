@@ -23,6 +23,7 @@ struct ReproduceOptions {
   unsigned jobs = 0;
   unsigned threads = 0;
   bool quick = false;
+  bool show = false;                  // what is there, and start nothing
   bool quiet = false;                 // nothing on stdout while it runs
   std::shared_ptr<Ranks> ranks = {};  // of a job: each is given whole runs
 };

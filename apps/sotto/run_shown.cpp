@@ -6,6 +6,7 @@
 
 #include "sotto/native.h"
 #include "terminal.h"
+#include "train/torch_module.h"
 
 namespace sotto::cli {
 
@@ -45,6 +46,8 @@ Result<void> prepare_ledger(ShownRun& run) {
 }  // namespace
 
 Result<std::shared_ptr<const TrainerFactory>> make_engine(const TrainerRequest& request) {
+  // Every run ends with a file that LibTorch writes: not to have it is told before the first round.
+  SOTTO_CHECK(find_torch_module());
   return choose_engine(request, make_torch_factory);
 }
 

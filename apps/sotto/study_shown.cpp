@@ -14,7 +14,8 @@ namespace sotto::cli {
 
 Result<Summary> run_study_shown(const Study& study, const StudyShown& shown) {
   SOTTO_TRY(const std::vector<StudyRun> runs, plan_runs(study));
-  if (const std::string set = missing_data(study, runs); !set.empty()) {
+  const std::string set = shown.start ? missing_data(study, runs) : "";
+  if (!set.empty()) {
     return fail(ErrorKind::kNotFound, study.name + ": the data set " + set +
                                           " is not here; `sotto data fetch " + set +
                                           "`, or name its folder with --data or SOTTO_DATA");
@@ -23,6 +24,7 @@ Result<Summary> run_study_shown(const Study& study, const StudyShown& shown) {
   StudyOptions options;
   options.jobs = shown.jobs;
   options.threads = shown.threads;
+  options.start = shown.start;
   if (shown.ranks) {
     const unsigned threads = shown.threads > 0 ? shown.threads : cluster::threads_of_rank();
     options.starter = rank_starter(shown.ranks, threads);
@@ -46,6 +48,11 @@ Result<Summary> run_study_shown(const Study& study, const StudyShown& shown) {
   return summarize(study, runs, outcomes);
 }
 
+std::string accuracy_words(const Finding& finding) {
+  if (finding.accuracy) return accuracy_text(*finding.accuracy);
+  return finding.failed.empty() ? "not run" : "failed";
+}
+
 std::string findings_table(const Summary& summary) {
   bool papers = false;
   bool records = false;
@@ -60,8 +67,7 @@ std::string findings_table(const Summary& summary) {
   header.insert(header.end(), {"epsilon of a client", "time"});
   Table table(header);
   for (const Finding& finding : summary.findings) {
-    std::vector<std::string> row = {finding.configuration->label,
-                                    finding.accuracy ? accuracy_text(*finding.accuracy) : "failed"};
+    std::vector<std::string> row = {finding.configuration->label, accuracy_words(finding)};
     if (papers) row.push_back(paper_text(finding.configuration->paper));
     row.push_back(std::to_string(finding.runs.size()));
     row.push_back(epsilon_words(finding.unit));

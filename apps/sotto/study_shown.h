@@ -16,6 +16,7 @@ struct StudyShown {
   unsigned threads = 0;
   bool print_runs = true;             // a line on stdout for each run that ended
   std::shared_ptr<Ranks> ranks = {};  // of a job: each is given whole runs
+  bool start = true;                  // or only look at what is finished
 };
 
 /// Runs what is not finished. A run that fails is in the summary, not an error.
@@ -24,6 +25,9 @@ Result<Summary> run_study_shown(const Study& study, const StudyShown& shown);
 /// One line for each configuration: accuracy, the paper's figure where there is one, the exact
 /// epsilon of a weight and of a client, time.
 std::string findings_table(const Summary& summary);
+
+/// "failed" or "not run" where there is none.
+std::string accuracy_words(const Finding& finding);
 
 /// "2 of 12 runs failed" and why, one line each; empty where none did.
 std::string failures_text(const Summary& summary);

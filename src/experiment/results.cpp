@@ -63,6 +63,7 @@ Json finding_json(const Finding& finding) {
   json["seconds"] = finding.seconds;
   json["runs"] = Json::array();
   for (const RunRecord& run : finding.runs) json["runs"].push_back(run_json(run));
+  json["not_run"] = finding.absent;
   json["failed"] = Json::array();
   for (const auto& [name, why] : finding.failed) {
     json["failed"].push_back({{"run", name}, {"why", why}});

@@ -23,9 +23,11 @@ namespace {
 
 constexpr const char* kLogs = "logs";
 
-/// Everything that decides a run's result, as run.json keeps it.
+/// Everything that decides a run's result, as run.json keeps it. On another device sums are rounded
+/// otherwise: a run that was made there is this run.
 nlohmann::json deciding(nlohmann::json recipe) {
   recipe.erase("output");
+  if (recipe.contains("train")) recipe["train"].erase("device");
   return recipe;
 }
 
@@ -185,6 +187,7 @@ void Runner::report() const {
 
 Result<std::vector<RunOutcome>> Runner::execute() {
   SOTTO_CHECK(look_around());
+  if (!options_.start) return std::move(outcomes_);
   const unsigned cores = thread_count(options_.threads);
   const std::size_t wanted = starter_->places() > 0 ? starter_->places()
                              : options_.jobs > 0    ? options_.jobs
@@ -248,6 +251,7 @@ std::string missing_data(const Study& study, const std::vector<StudyRun>& runs) 
 
 Result<std::vector<RunOutcome>> run_study(const Study& study, const std::vector<StudyRun>& runs,
                                           const StudyOptions& options) {
+  if (!options.start) return Runner(study, runs, options).execute();
   SOTTO_TRY(const FolderLock lock, FolderLock::take(study.out));
   return Runner(study, runs, options).execute();
 }

@@ -64,6 +64,7 @@ std::string missing_data(const Study& study, const std::vector<StudyRun>& runs);
 struct StudyOptions {
   unsigned jobs = 0;                       // runs side by side; 0: as many as there are cores
   unsigned threads = 0;                    // cores in all; 0: those of the machine
+  bool start = true;                       // or only look at what is finished
   std::shared_ptr<class Starter> starter;  // where runs are started; empty: beside each other here
   /// Runs that are done, and rounds over all runs: for a progress bar.
   struct State {
@@ -81,7 +82,7 @@ struct StudyOptions {
 struct RunOutcome {
   bool finished = false;
   bool skipped = false;  // it was there already
-  std::string why;       // it failed
+  std::string why;       // it failed; empty where it was not started
 };
 
 /// Starts what is not finished, goes on with what was begun, and returns one outcome for each run.

@@ -95,7 +95,7 @@ std::string today() {
 
 bool Summary::complete() const {
   return std::all_of(findings.begin(), findings.end(), [](const Finding& finding) {
-    return finding.failed.empty() && finding.accuracy.has_value();
+    return finding.failed.empty() && finding.absent == 0 && finding.accuracy.has_value();
   });
 }
 
@@ -112,6 +112,10 @@ Result<Summary> summarize(const Study& study, const std::vector<StudyRun>& runs,
   std::vector<std::vector<double>> accuracies(study.configurations.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Finding& finding = summary.findings[runs[i].configuration];
+    if (!outcomes[i].finished && outcomes[i].why.empty()) {
+      ++finding.absent;
+      continue;
+    }
     if (!outcomes[i].finished) {
       finding.failed.emplace_back(runs[i].name, outcomes[i].why);
       continue;

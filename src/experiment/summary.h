@@ -25,6 +25,7 @@ struct Finding {
   std::optional<Statistic> accuracy;                        // unset where no run finished
   std::vector<RunRecord> runs;                              // that finished, in the order of seeds
   std::vector<std::pair<std::string, std::string>> failed;  // name of the run, why
+  std::size_t absent = 0;                                   // runs that were not started
   double seconds = 0.0;                                     // of all runs
   std::string mechanism;
   std::optional<PrivacyClaim> unit;    // one weight, one round: exact

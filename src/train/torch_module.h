@@ -2,6 +2,8 @@
 // LibTorch.
 #pragma once
 
+#include <filesystem>
+
 #include "sotto/trainer.h"
 #include "train/device_bench.h"
 #include "train/plain_loop.h"
@@ -17,5 +19,8 @@ struct TorchModule {
 };
 
 inline constexpr const char* kTorchModuleEntry = "sotto_torch_module";
+
+/// Where the module is, without loading it.
+Result<std::filesystem::path> find_torch_module();
 
 }  // namespace sotto

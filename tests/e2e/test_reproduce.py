@@ -111,6 +111,28 @@ class Quick(SottoTest):
         self.fails(2, ["no row with 'nothing'"], "reproduce", "ldp-fl-mnist", "--quick",
                    "--only", "nothing", "--out", self.folder / "r")
 
+    def test_show_tells_what_is_there_and_starts_nothing(self):
+        made = self.json("reproduce", "ldp-fl-mnist", "--quick", "--only", "noise-free",
+                         "--seeds", "1", "--out", self.folder / "r")["configurations"][0]
+        run = self.folder / "r" / "noise-free_seed=1" / "run.json"
+        # A run that was made on another device is the same run.
+        run.write_text(run.read_text().replace('"device": "cpu"', '"device": "cuda"'))
+        shown = self.json("reproduce", "ldp-fl-mnist", "--quick", "--seeds", "1", "--show",
+                          "--out", self.folder / "r")
+        self.assertFalse(shown["complete"])
+        first, *others = shown["configurations"]
+        self.assertEqual((first["accuracy"], first["not_run"]), (made["accuracy"], 0))
+        self.assertEqual({(c["accuracy"], c["not_run"]) for c in others}, {(None, 1)})
+        runs = [p.name for p in (self.folder / "r").iterdir() if "seed=" in p.name]
+        self.assertEqual(runs, ["noise-free_seed=1"])
+        self.assertIn("not run", self.ok("reproduce", "ldp-fl-mnist", "--quick", "--seeds", "1",
+                                         "--show", "--out", self.folder / "r"))
+        self.fails(1, ["there is no such folder"], "reproduce", "ldp-fl-mnist", "--show",
+                   "--out", self.folder / "other")
+        self.assertFalse((self.folder / "other").exists())
+        self.fails(2, ["srr-latency measures anew"], "reproduce", "srr-latency", "--show",
+                   "--out", self.folder / "other")
+
 
 class Demo(SottoTest):
     def test_demo_shows_what_privacy_costs_in_under_90_seconds(self):

@@ -2,9 +2,12 @@
 
 import json
 import os
+import shutil
+import subprocess
 import unittest
+from pathlib import Path
 
-from sotto_program import EMBEDDED, ROOT, SottoTest
+from sotto_program import EMBEDDED, PROGRAM, ROOT, SottoTest
 
 SHORT = ["--set", "federation.rounds=2", "--set", "federation.k=6", "--set", "train.epochs=1"]
 
@@ -73,6 +76,14 @@ class Runs(SottoTest):
         environment.pop("SOTTO_DATA", None)
         self.fails(1, ["mnist", "sotto data fetch mnist"], "run", ROOT / "recipes" / "srr-mnist.toml",
                    "--out", self.folder / "m", env=environment)
+
+    def test_a_program_without_its_module_says_so_before_the_first_round(self):
+        alone = Path(shutil.copy(PROGRAM, self.folder / "sotto"))
+        done = subprocess.run([alone, "run", EMBEDDED, "--out", self.folder / "r"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the trainer on LibTorch is missing", done.stderr)
+        self.assertFalse((self.folder / "r" / "metrics.jsonl").exists())
 
 
 @unittest.skipUnless(os.environ.get("SOTTO_DATA"), "SOTTO_DATA is not set: no real data sets")
