@@ -240,8 +240,8 @@ Result<std::vector<Configuration>> configurations_of(const Experiment& experimen
     const auto add = [&](const std::vector<std::string>& settings) {
       configuration.settings.insert(configuration.settings.end(), settings.begin(), settings.end());
     };
-    if (request.quick) add(experiment.quick);
     add(row.set);
+    if (request.quick) add(experiment.quick);
     for (const auto& [key, value] : combination) {
       configuration.settings.push_back(key + '=' + value);
       configuration.label += ", " + short_key(key, varied) + " = " + value;

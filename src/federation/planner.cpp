@@ -125,15 +125,19 @@ Result<std::vector<Part>> Planner::parts(RoundId round, std::size_t group) const
   return parts;
 }
 
-void Planner::set_ranges(const std::vector<Range>& ranges) {
+std::size_t Planner::set_ranges(const std::vector<Range>& ranges) {
   made_.clear();
+  std::size_t kept = 0;
   for (std::size_t tensor = 0; tensor < ranges_.size(); ++tensor) {
     const Range before = ranges_[tensor];
     ranges_[tensor] = ranges[tensor];
     // Groups and slots differ in budgets alone, which decide nothing about what a grid can hold.
     const Slot& slot = schedule_.slots().front();
-    if (!make_part({tensor}, parameters_of(tensor, slot, 1, 0))) ranges_[tensor] = before;
+    if (make_part({tensor}, parameters_of(tensor, slot, 1, 0))) continue;
+    ranges_[tensor] = before;
+    ++kept;
   }
+  return kept;
 }
 
 Result<void> Planner::restore_ranges(std::vector<Range> ranges) {

@@ -44,8 +44,8 @@ class Planner {
   /// One for each tensor of the layout.
   const std::vector<Range>& ranges() const noexcept { return ranges_; }
   /// Ranges of tensors for which the mechanism cannot be made (too narrow for its groups, say) stay
-  /// as they are.
-  void set_ranges(const std::vector<Range>& ranges);
+  /// as they are; returns how many.
+  std::size_t set_ranges(const std::vector<Range>& ranges);
   /// Exactly these, as a checkpoint has them.
   Result<void> restore_ranges(std::vector<Range> ranges);
   bool adapts() const { return recipe_.bound.range == "adaptive"; }

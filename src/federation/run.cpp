@@ -88,6 +88,7 @@ class Run {
   Budget budget_;
   ExposureLog log_;
   std::map<RoundId, std::vector<Range>> ranges_;  // from which round on they hold
+  bool told_of_kept_ranges_ = false;
   std::map<RoundId, std::vector<std::uint32_t>> refused_;
   Attendance attendance_;  // of clients that are processes
   RunResult result_;
@@ -257,7 +258,13 @@ void Run::step(RoundId number, const RoundPlan& plan, const CollectedRound& coll
     }
   }
   if (!planner_.adapts()) return;
-  planner_.set_ranges(ranges);
+  const std::size_t kept = planner_.set_ranges(ranges);
+  if (kept > 0 && !std::exchange(told_of_kept_ranges_, true)) {
+    note("round " + std::to_string(number) + ": the ranges of " + std::to_string(kept) + " of " +
+         std::to_string(ranges.size()) +
+         " tensors stay: the mechanism cannot be made for those that would follow from what was "
+         "released (said once)");
+  }
   ranges_[number + 1] = planner_.ranges();
 }
 

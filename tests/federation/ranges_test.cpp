@@ -115,7 +115,7 @@ TEST(Ranges, OfWhichNoMechanismCanBeMadeStay) {
   std::vector<Range> ranges = planner->ranges();
   ranges[0].radius = 0.01;
   ranges[1].radius = 0.08;
-  planner->set_ranges(ranges);
+  EXPECT_EQ(planner->set_ranges(ranges), 1U);
   EXPECT_EQ(planner->ranges()[0].radius, 0.075);
   EXPECT_EQ(planner->ranges()[1].radius, 0.08);
 }

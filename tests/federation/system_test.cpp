@@ -133,6 +133,20 @@ TEST(System, AdaptiveRangesFollowTheWeights) {
   EXPECT_LT(noise(adaptive), 0.25 * noise(fixed));
 }
 
+TEST(System, RangesThatCannotFollowAreToldOfOnce) {
+  // Groups of 2, 6, ..., 38 values fill a radius of 100; half of it cannot hold them.
+  std::vector<std::string> notes;
+  RunOptions options;
+  options.on_note = [&](const std::string& note) { notes.push_back(note); };
+  run(toy_recipe({"privacy.mechanism=srr", "privacy.epsilon=5", "privacy.radius=100",
+                  "privacy.precision=0", "privacy.groups=10", "privacy.step=4",
+                  "bound.range=adaptive"}),
+      options);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].find("round 1: the ranges of 4 of 4 tensors stay"), std::string::npos)
+      << notes[0];
+}
+
 TEST(System, GroupsAreWeightedByTheirNoise) {
   const RunResult result =
       run(toy_recipe({"privacy.mechanism=two-point", "privacy.radius=12",
