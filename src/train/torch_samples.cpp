@@ -78,7 +78,7 @@ TorchSamples::Batch TorchSamples::made(std::size_t first, std::size_t size,
   const std::size_t values = size * data_.shape.size();
   const auto clients = static_cast<std::int64_t>(orders_.size());
   const auto count = static_cast<std::int64_t>(size);
-  if (!made_labels_.defined() || made_labels_.numel() != clients * count) {
+  if (!made_labels_.defined() || made_labels_.sizes() != torch::IntArrayRef({clients, count})) {
     const auto room = torch::TensorOptions().pinned_memory(device_.is_cuda());
     made_values_ = torch::empty(
         {clients, count, data_.shape.channels, data_.shape.height, data_.shape.width}, room);

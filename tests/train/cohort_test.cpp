@@ -142,6 +142,35 @@ INSTANTIATE_TEST_SUITE_P(
                     Setting{"mlp(16)", Optimizer::kSgd, 0.05, 0.0, 0.0, {}, 3}),
     [](const auto& given) { return "n" + std::to_string(given.index); });
 
+TEST(Cohort, ABatchOfOtherClientsHasItsOwnShape) {
+  const Dataset data = halves(50);
+  TorchSamples samples(data, kAugmented, torch::kCPU, 1);
+  // As many samples in all, over two clients and over three.
+  for (const std::int64_t clients : {2, 3}) {
+    const std::int64_t each = 12 / clients;
+    std::vector<std::vector<std::uint32_t>> orders;
+    std::vector<BitSource> sources;
+    std::vector<BitSource*> bits;
+    for (std::int64_t c = 0; c < clients; ++c) {
+      orders.emplace_back(static_cast<std::size_t>(each));
+      std::iota(orders.back().begin(), orders.back().end(), static_cast<std::uint32_t>(c * each));
+      sources.push_back(BitSource::from_seed(static_cast<std::uint64_t>(c), "train"));
+    }
+    for (BitSource& source : sources) bits.push_back(&source);
+    samples.begin_epoch(orders);
+    const auto [values, labels] = samples.batch(0, static_cast<std::size_t>(each), bits);
+    ASSERT_EQ(values.sizes(),
+              torch::IntArrayRef({each, clients, data.shape.height, data.shape.width}));
+    ASSERT_EQ(labels.sizes(), torch::IntArrayRef({clients, each}));
+    for (std::int64_t c = 0; c < clients; ++c) {
+      for (std::int64_t i = 0; i < each; ++i) {
+        EXPECT_EQ(labels[c][i].item<std::int64_t>(),
+                  data.labels[static_cast<std::size_t>(c * each + i)]);
+      }
+    }
+  }
+}
+
 TEST(Cohort, CountsWhatLayersKeep) {
   // 64 inputs, flattened, 16 hidden, their relu, 2 scores.
   EXPECT_EQ(activation_count(*find_network("mlp(16)", {1, 8, 8}, 2)), 64U + 64 + 16 + 16 + 2);
