@@ -46,8 +46,6 @@ Result<void> prepare_ledger(ShownRun& run) {
 }  // namespace
 
 Result<std::shared_ptr<const TrainerFactory>> make_engine(const TrainerRequest& request) {
-  // Every run ends with a file that LibTorch writes: not to have it is told before the first round.
-  SOTTO_CHECK(find_torch_module());
   return choose_engine(request, make_torch_factory);
 }
 
@@ -65,6 +63,8 @@ std::string percent(const std::optional<double>& accuracy) {
 
 Result<RunResult> run_shown(ShownRun run) {
   const auto rounds = static_cast<std::uint64_t>(run.recipe.federation.rounds);
+  // A run ends with a file that LibTorch writes: not to have it is told before the first round.
+  SOTTO_CHECK(find_torch_module());
   SOTTO_CHECK(prepare_ledger(run));
   Progress progress(run.label);
   std::string accuracy;

@@ -224,9 +224,8 @@ void repeat_plane(const float* plane, std::size_t size, const Normaliser& from,
     std::memcpy(out, plane, size * sizeof(float));
     return;
   }
-  const float scale = from.deviation() / to.deviation();
-  const float shift = (from.mean() - to.mean()) / to.deviation();
-  for (std::size_t i = 0; i < size; ++i) out[i] = scale * plane[i] + shift;
+  const Renormalise by(from.mean(), from.deviation(), to.mean(), to.deviation());
+  for (std::size_t i = 0; i < size; ++i) out[i] = by.scale * plane[i] + by.shift;
 }
 
 template <class T>

@@ -105,9 +105,10 @@ void TorchSamples::repeat_first(const Preprocess& preprocess) {
   std::vector<float> scale;
   std::vector<float> shift;
   for (std::size_t c = 0; c < shape_.channels; ++c) {
-    const float here = of_channel(preprocess.deviation, c, 1.0F);
-    scale.push_back(deviation / here);
-    shift.push_back((mean - of_channel(preprocess.mean, c, 0.0F)) / here);
+    const Renormalise by(mean, deviation, of_channel(preprocess.mean, c, 0.0F),
+                         of_channel(preprocess.deviation, c, 1.0F));
+    scale.push_back(by.scale);
+    shift.push_back(by.shift);
   }
   scale_ = torch::tensor(scale).view({-1, 1, 1}).to(device_);
   shift_ = torch::tensor(shift).view({-1, 1, 1}).to(device_);
