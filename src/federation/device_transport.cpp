@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "federation/company.h"
 #include "shuffle/envelope_size.h"
 
 namespace sotto {
@@ -54,23 +55,13 @@ Result<Delivery> DeviceTransport::collect(const RoundPlan& plan, std::span<const
     }
     // Side by side go clients of equally many samples whose optimizers have made equally many
     // steps.
-    std::map<std::pair<std::size_t, std::optional<float>>, std::vector<std::uint32_t>> alike;
-    for (const std::uint32_t client : group.clients) {
-      alike[{below_.clients().partition->client(client).size(), below_.steps_of(client)}].push_back(
-          client);
-    }
-    for (const auto& [key, clients] : alike) {
-      // In turns as even as they can be, so that none leaves the device half empty.
-      const std::size_t most = std::max<std::size_t>(1, rounds_->most_clients());
-      const std::size_t turns = (clients.size() + most - 1) / most;
-      const std::size_t each = (clients.size() + turns - 1) / turns;
-      for (std::size_t first = 0; first < clients.size(); first += each) {
-        const std::size_t count = std::min(each, clients.size() - first);
-        SOTTO_CHECK(
-            run(plan, group, std::span(clients).subspan(first, count), model, sinks, states));
-        done += count;
-        if (below_.on_client) below_.on_client(done, plan.clients());
-      }
+    const auto likeness = [this](std::uint32_t client) {
+      return std::pair(below_.clients().partition->client(client).size(), below_.steps_of(client));
+    };
+    for (const auto& company : companies(group.clients, rounds_->most_clients(), likeness)) {
+      SOTTO_CHECK(run(plan, group, company, model, sinks, states));
+      done += company.size();
+      if (below_.on_client) below_.on_client(done, plan.clients());
     }
   }
   SOTTO_TRY(delivery.sums, rounds_->take_sums(plan.round));

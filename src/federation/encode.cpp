@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "federation/company.h"
 #include "federation/setup.h"
+#include "train/device_rounds.h"
 
 namespace sotto {
 namespace {
@@ -69,7 +71,15 @@ class Stage {
 
   Result<void> prepare(unsigned threads, const MakeFactory& make_factory);
   Result<void> train_on_public();
-  Result<void> run_client(Lane& lane, std::size_t client);
+  /// The networks of `company`, trained side by side on a device.
+  Result<std::vector<std::vector<float>>> train_together(DeviceRounds& rounds,
+                                                         std::span<const std::uint32_t> company);
+  Result<void> run_all(unsigned threads);
+  /// Each of `company` encodes its records, with its network of `trained`; it trains one first
+  /// where that is empty.
+  Result<void> run_clients(std::span<const std::uint32_t> company,
+                           std::span<const std::vector<float>> trained);
+  Result<void> run_client(Lane& lane, std::uint32_t client, const std::vector<float>* trained);
   /// Encodes the records `from` into rows first, first + 1, ... of `to`.
   Result<void> encode(Lane& lane, const Dataset& data, std::span<const std::uint32_t> from,
                       bool randomized, BitSource& bits, std::size_t first, Dataset& to);
@@ -82,6 +92,7 @@ class Stage {
   const RunOptions& options_;
   EncodePlan plan_;
   std::vector<Lane> lanes_;
+  std::shared_ptr<const TrainerFactory> factory_;
   std::vector<float> start_;  // the weights that clients begin with, or share
   std::optional<Partition> test_parts_;
   std::vector<std::uint64_t> starts_;  // of the clients' rows, and the end
@@ -132,13 +143,13 @@ Result<void> Stage::prepare(unsigned threads, const MakeFactory& make_factory) {
   request.classes = plan_.network.classes;
   request.device = recipe_.train.device;
   request.engine = recipe_.train.engine;
-  SOTTO_TRY(const auto factory, make_factory(request));
-  start_ = factory->initial_weights(seed());
+  SOTTO_TRY(factory_, make_factory(request));
+  start_ = factory_->initial_weights(seed());
   const std::size_t useful = std::min<std::size_t>(std::max(1U, threads), clients);
   const unsigned lanes =
-      std::clamp(static_cast<unsigned>(useful), 1U, std::max(1U, factory->parallelism()));
+      std::clamp(static_cast<unsigned>(useful), 1U, std::max(1U, factory_->parallelism()));
   for (unsigned lane = 0; lane < lanes; ++lane) {
-    SOTTO_TRY(auto trainer, factory->make());
+    SOTTO_TRY(auto trainer, factory_->make());
     lanes_.push_back({std::move(trainer), RecordEncoder(plan_), {}});
   }
   train_ = empty_records(train, plan_, train.size());
@@ -181,6 +192,55 @@ Result<void> Stage::train_on_public() {
   return trainer.store(start_);
 }
 
+Result<std::vector<std::vector<float>>> Stage::train_together(
+    DeviceRounds& rounds, std::span<const std::uint32_t> company) {
+  std::vector<DeviceRounds::Client> asked;
+  for (const std::uint32_t client : company) {
+    const auto samples = clients_.partition.client(client);
+    asked.push_back({{samples.begin(), samples.end()},
+                     BitSource::from_seed(seed(), "train encoder", {client}),
+                     BitSource::from_seed(seed(), "encode", {client}),  // nothing is perturbed
+                     {},
+                     {}});
+  }
+  SOTTO_CHECK(rounds.run(asked, {.model = start_, .weights = true, .parts = {}}));
+  std::vector<std::vector<float>> trained;
+  for (DeviceRounds::Client& client : asked) trained.push_back(std::move(client.weights));
+  return trained;
+}
+
+Result<void> Stage::run_all(unsigned threads) {
+  std::vector<std::uint32_t> everyone(clients_.partition.clients());
+  std::iota(everyone.begin(), everyone.end(), 0U);
+  if (!recipe_.encode.trains_on_records()) return run_clients(everyone, {});
+  DeviceClients all{&clients_.data.train, clients_.preprocess, encoder_options(recipe_.encode)};
+  all.threads = threads;
+  std::size_t together = 0;
+  all.options.on_epoch = [&] {
+    for (std::size_t i = 0; i < together; ++i) passed();
+  };
+  SOTTO_TRY(const std::shared_ptr<DeviceRounds> rounds, factory_->device_rounds(all));
+  if (!rounds) return run_clients(everyone, {});
+  const auto size = [this](std::uint32_t client) {
+    return clients_.partition.client(client).size();
+  };
+  for (const auto& company : companies(everyone, rounds->most_clients(), size)) {
+    together = company.size();
+    SOTTO_TRY(const auto trained, train_together(*rounds, company));
+    SOTTO_CHECK(run_clients(company, trained));
+  }
+  return {};
+}
+
+Result<void> Stage::run_clients(std::span<const std::uint32_t> company,
+                                std::span<const std::vector<float>> trained) {
+  return parallel_for(static_cast<unsigned>(lanes_.size()), company.size(),
+                      [&](unsigned lane, std::size_t i) -> Result<void> {
+                        return run_client(lanes_[lane], company[i],
+                                          trained.empty() ? nullptr : &trained[i]);
+                      });
+}
+
 Result<void> Stage::encode(Lane& lane, const Dataset& data, std::span<const std::uint32_t> from,
                            bool randomized, BitSource& bits, std::size_t first, Dataset& to) {
   constexpr std::size_t kTogether = 256;
@@ -201,12 +261,13 @@ Result<void> Stage::encode(Lane& lane, const Dataset& data, std::span<const std:
   return {};
 }
 
-Result<void> Stage::run_client(Lane& lane, std::size_t client) {
+Result<void> Stage::run_client(Lane& lane, std::uint32_t client,
+                               const std::vector<float>* trained) {
   const Dataset& train = clients_.data.train;
   const Dataset& test = clients_.data.test;
   const auto mine = clients_.partition.client(client);
-  SOTTO_CHECK(lane.trainer->load(start_));
-  if (recipe_.encode.trains_on_records()) {
+  SOTTO_CHECK(lane.trainer->load(trained == nullptr ? start_ : *trained));
+  if (recipe_.encode.trains_on_records() && trained == nullptr) {
     TrainOptions options = encoder_options(recipe_.encode);
     options.on_epoch = [this] { passed(); };
     SOTTO_CHECK(lane.trainer->train(train, mine, clients_.preprocess, options,
@@ -270,10 +331,7 @@ Result<EncodedClients> Stage::run(unsigned threads, const MakeFactory& make_fact
   const Stopwatch clock;
   SOTTO_CHECK(prepare(threads, make_factory));
   if (!recipe_.encode.data.empty() && recipe_.encode.epochs > 0) SOTTO_CHECK(train_on_public());
-  SOTTO_CHECK(parallel_for(static_cast<unsigned>(lanes_.size()), clients_.partition.clients(),
-                           [&](unsigned lane, std::size_t client) -> Result<void> {
-                             return run_client(lanes_[lane], client);
-                           }));
+  SOTTO_CHECK(run_all(threads));
   std::vector<std::uint32_t> order(train_.size());
   std::iota(order.begin(), order.end(), 0U);
   Preprocess preprocess;

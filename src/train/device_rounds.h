@@ -35,6 +35,8 @@ class DeviceRounds {
     std::vector<float> state;
     /// One for each part, where run() is to give them; else they are only added up.
     std::vector<Report> reports;
+    /// All that it has trained, in the layout's order, where run() is to give it.
+    std::vector<float> weights = {};
   };
   struct Part {
     std::shared_ptr<const Mechanism> mechanism;
@@ -48,6 +50,7 @@ class DeviceRounds {
     std::span<const float> model;
     bool differences = false;  // what clients send is their weights minus the model's
     bool reports = false;      // whether they are given, or only their sums
+    bool weights = false;      // whether they are given: for a client's own use, never to be sent
     std::span<const Part> parts;
   };
   /// Clients of equally many samples, whose optimizers have made equally many steps.

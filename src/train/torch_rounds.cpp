@@ -52,6 +52,7 @@ class TorchRounds final : public DeviceRounds {
       const torch::Tensor start = as_tensor(task.model).to(device_);
       cohort_->load(start);
       SOTTO_TRY(const double seconds, train(clients));
+      if (task.weights) store(clients);
       for (const Part& part : task.parts) {
         SOTTO_CHECK(report(part, clients, task.differences ? start.data_ptr<float>() : nullptr,
                            task.reports));
@@ -112,6 +113,20 @@ class TorchRounds final : public DeviceRounds {
       }
     }
     return seconds;
+  }
+
+  void store(std::span<Client> clients) const {
+    for (Client& client : clients) client.weights.resize(layout_.size());
+    for (std::size_t t = 0; t < layout_.tensors().size(); ++t) {
+      const TensorSpec& tensor = layout_.tensors()[t];
+      const torch::Tensor rows = cohort_->rows(t).detach().cpu();
+      const float* from = rows.data_ptr<float>();
+      for (Client& client : clients) {
+        std::copy_n(from, tensor.size,
+                    client.weights.begin() + static_cast<std::ptrdiff_t>(tensor.offset));
+        from += tensor.size;
+      }
+    }
   }
 
   Result<void> report(const Part& part, std::span<Client> clients, const float* model,

@@ -39,6 +39,7 @@ class FakeRounds final : public DeviceRounds {
                                 clients_.options, std::move(client.train)));
       std::vector<float> weights(layout_.size());
       SOTTO_CHECK(trainer.store(weights));
+      if (task.weights) client.weights = weights;
       if (task.differences) {
         for (std::size_t i = 0; i < weights.size(); ++i) weights[i] -= model[i];
       }
@@ -151,6 +152,27 @@ TEST(DeviceTransport, GivesTheModelOfClientsOneAfterTheOther) {
       clients += company;
     }
     EXPECT_EQ(clients, 20 * here.rounds.size());
+  }
+}
+
+// Networks that encode records are trained side by side too, and are those that they become one
+// after the other: of a toy's network accuracy tells its weights, features don't.
+TEST(DeviceTransport, TrainsTheNetworksThatEncode) {
+  for (const char* partition : {"iid", "dirichlet(0.5)"}) {
+    const Recipe recipe =
+        toy_recipe({"encode.network=mlp(3)", "encode.epochs=2", "encode.lr=0.9",
+                    "encode.mechanism=none", "federation.clients=10", "federation.fraction=1",
+                    std::string("data.partition=") + partition});
+    Seen seen;
+    const RunResult there = run_on_device(recipe, seen);
+    const RunResult here = run(recipe, {});
+    EXPECT_EQ(there.model, here.model);
+    const nlohmann::json& encode = here.record->at("privacy").at("encode");
+    EXPECT_GT(encode.at("local_accuracy"), 0.0);
+    EXPECT_EQ(there.record->at("privacy").at("encode"), encode);
+    std::size_t clients = 0;
+    for (const std::size_t company : seen.companies) clients += company;
+    EXPECT_EQ(clients, 10 * (1 + there.rounds.size()));
   }
 }
 
