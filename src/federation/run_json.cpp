@@ -55,7 +55,7 @@ nlohmann::json run_json(const RunFacts& facts) {
   double train = 0.0;
   double evaluate = 0.0;
   double engine = 0.0;
-  double total = 0.0;
+  double total = setup.encoding ? setup.encoding->seconds : 0.0;
   for (const RoundMetrics& metrics : result.rounds) {
     train += metrics.train_seconds;
     evaluate += metrics.evaluate_seconds;
