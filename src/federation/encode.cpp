@@ -199,7 +199,8 @@ Result<std::vector<std::vector<float>>> Stage::train_together(
     const auto samples = clients_.partition.client(client);
     asked.push_back({{samples.begin(), samples.end()},
                      BitSource::from_seed(seed(), "train encoder", {client}),
-                     BitSource::from_seed(seed(), "encode", {client}),  // nothing is perturbed
+                     // Nothing is perturbed here; were it, no bits would be those of the records.
+                     BitSource::from_seed(seed(), "perturb encoder", {client}),
                      {},
                      {}});
   }
