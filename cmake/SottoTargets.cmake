@@ -12,6 +12,20 @@ set(warnings
 # nvcc, where there are kernels for a card, does not know them.
 target_compile_options(sotto_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
 
+# What users run stops at an index out of bounds instead of reading on, and gives an attacker nothing
+# at a known address. _FORTIFY_SOURCE needs an optimizing compiler and confuses the sanitizers.
+add_library(sotto_hardened INTERFACE)
+target_link_libraries(sotto_flags INTERFACE sotto_hardened)
+if(SOTTO_HARDENED)
+  include(CheckPIESupported)
+  check_pie_supported(LANGUAGES CXX)
+  set(hardened
+    -D_GLIBCXX_ASSERTIONS -fstack-protector-strong
+    "$<$<CONFIG:Release>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>")
+  target_compile_options(sotto_hardened INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${hardened}>")
+  target_link_options(sotto_hardened INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+endif()
+
 # sotto_library(NAME SOURCES ... PUBLIC libs... PRIVATE libs...)
 # makes sotto_NAME with the alias sotto::NAME and exports it as that.
 function(sotto_library name)

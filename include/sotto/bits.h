@@ -4,6 +4,10 @@
 // seed with a purpose and a path ("train", round 3, client 17), so that every stream is independent
 // of every other and of the order in which threads reach it. There is no global generator, and
 // nothing in Sotto uses a std::*_distribution: their output differs between standard libraries.
+//
+// After fork() parent and child hold the same state. What a source of the operating system has
+// drawn ahead lies in memory that the kernel clears in the child, which then takes a key of its
+// own: the two never give the same bits. A seeded source goes on with its stream in both.
 #pragma once
 
 #include <array>
@@ -13,7 +17,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace sotto {
 
@@ -36,8 +40,8 @@ class BitSource {
   void fill(std::span<std::byte> out);
 
   std::uint64_t next_u64() {
-    if (next_ == kWords) refill();
-    return buffer_[next_++];
+    if (block_->left == 0) refill();
+    return block_->words[kWords - block_->left--];
   }
 
   /// Uniform on [0, bound), exactly, by rejection. bound must be positive.
@@ -52,14 +56,30 @@ class BitSource {
 
  private:
   using Key = std::array<unsigned char, 32>;
-  explicit BitSource(const Key& key);
+  static constexpr std::size_t kWords = 512;
+  /// Bits that were drawn ahead. All zeros, which is what a child finds, means none.
+  struct Block {
+    std::uint64_t generation;  // of processes, where the operating system gave the key
+    std::size_t left;
+    std::array<std::uint64_t, kWords> words;
+  };
+  struct FreeBlock {
+    bool mapped;
+    FreeBlock() : mapped(false) {}
+    explicit FreeBlock(bool is_mapped) : mapped(is_mapped) {}
+    void operator()(Block* block) const;
+  };
+  enum class Origin { kSystem, kSeed };
+  BitSource(const Key& key, Origin origin);
+  static Key system_key();
   void refill();
+  /// Takes a new key where this process is not the one that the key was drawn in.
+  void follow_fork();
 
   struct Cipher;
-  static constexpr std::size_t kWords = 512;
   std::unique_ptr<Cipher> cipher_;
-  std::vector<std::uint64_t> buffer_;
-  std::size_t next_ = kWords;
+  std::unique_ptr<Block, FreeBlock> block_;
+  Origin origin_;
 };
 
 /// Fisher-Yates: every order of `items` equally likely.

@@ -62,6 +62,38 @@ Result<void> check_folder_can_be_written(const std::filesystem::path& folder) {
   return {};
 }
 
+Result<void> narrow_to_owner(const std::filesystem::path& file) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0 || info.st_uid != ::geteuid()) return {};
+  if ((info.st_mode & (S_IRWXG | S_IRWXO)) == 0) return {};
+  if (::chmod(file.c_str(), info.st_mode & S_IRWXU) == 0 || errno == ENOENT) return {};
+  return fail(ErrorKind::kIo,
+              file.string() + ": others may read it, and that cannot be changed: " + reason());
+}
+
+Result<void> make_private_folder(const std::filesystem::path& folder) {
+  std::error_code code;
+  std::filesystem::path clean = folder.lexically_normal();
+  if (!clean.has_filename()) clean = clean.parent_path();  // "state/" is "state"
+  if (clean.has_parent_path()) std::filesystem::create_directories(clean.parent_path(), code);
+  if (::mkdir(clean.c_str(), 0700) == 0) {
+    if (clean.has_parent_path()) sync_folder(clean.parent_path());
+    return {};
+  }
+  if (errno != EEXIST) {
+    return fail(ErrorKind::kIo, folder.string() + ": cannot be made: " + reason());
+  }
+  return narrow_to_owner(clean);
+}
+
+Result<void> check_only_owner_writes(const std::filesystem::path& file, const std::string& what) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0 || (info.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
+  return fail(ErrorKind::kRefused, file.string() + ": others than its owner may change " + what +
+                                       "; check what it holds, then run: chmod go-w " +
+                                       file.string());
+}
+
 Result<void> write_file_atomically(const std::filesystem::path& name,
                                    std::span<const std::byte> content, Readers readers) {
   std::error_code code;
@@ -144,7 +176,8 @@ Result<void> AppendedFile::append(std::string_view piece) {
 }
 
 Result<std::vector<std::byte>> read_file(const std::filesystem::path& path, std::size_t limit) {
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without waiting: a pipe, or a device, has no end and is refused below.
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd.get() < 0) {
     const auto kind = errno == ENOENT ? ErrorKind::kNotFound : ErrorKind::kIo;
     return fail(kind, path.string() + ": cannot be opened: " + reason());

@@ -47,6 +47,13 @@ class AppendedFile {
 /// before long work whose results go there. Makes nothing.
 Result<void> check_folder_can_be_written(const std::filesystem::path& folder);
 
+/// A folder that only its owner may enter: made, or its permissions narrowed where they are wider.
+Result<void> make_private_folder(const std::filesystem::path& folder);
+/// Takes from all but the owner what they may do with this file, where it is there and ours.
+Result<void> narrow_to_owner(const std::filesystem::path& file);
+/// Refuses a file that others than its owner may write; `what` says what it is, "this policy".
+Result<void> check_only_owner_writes(const std::filesystem::path& file, const std::string& what);
+
 /// Makes a rename inside this folder last.
 void sync_folder(const std::filesystem::path& folder);
 

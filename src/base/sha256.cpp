@@ -44,6 +44,11 @@ std::string sha256_hex(std::span<const std::byte> bytes) {
 std::string sha256_hex(std::string_view text) { return sha256_hex(std::as_bytes(std::span(text))); }
 
 Result<std::string> sha256_file(const std::filesystem::path& path) {
+  std::error_code code;
+  const auto there = std::filesystem::status(path, code);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+    return fail(ErrorKind::kIo, path.string() + ": not a regular file");  // a pipe has no end
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) return fail(ErrorKind::kNotFound, path.string() + ": cannot be opened");
   Sha256 hash;

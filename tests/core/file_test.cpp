@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sha256.h"
 #include "temporary_folder.h"
 
 namespace sotto {
@@ -136,6 +137,16 @@ TEST(FolderCheck, TellsWhatWouldFailAndMakesNothing) {
     ASSERT_FALSE(checked) << below;
     EXPECT_NE(checked.error().message.find("is not a folder"), std::string::npos);
   }
+}
+
+TEST(ReadFile, DoesNotWaitForAPipe) {
+  const TemporaryFolder folder;
+  const std::filesystem::path pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto read = read_file(pipe);
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().message.find("not a regular file"), std::string::npos);
+  EXPECT_FALSE(sha256_file(pipe));
 }
 
 TEST(ReadFile, SaysWhatIsWrong) {
