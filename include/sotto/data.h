@@ -136,6 +136,14 @@ struct DataRequest {
 /// Reads a set completely and checks it; an error names file and position.
 Result<DataSplit> load_data(const DataRequest& request);
 
+/// The train part alone, all of it: nothing is held out, and a source without one sample is no
+/// error.
+Result<Dataset> load_samples(const DataRequest& request);
+
+/// Whether there is something of a form that load_data reads, by names alone: what it holds decides
+/// nothing.
+Result<void> check_source(const DataRequest& request);
+
 /// The generated set of digit-like glyphs: 28x28, 10 classes, 12,000 + 2,000.
 DataSplit make_embedded(std::uint64_t seed, unsigned threads = 1);
 

@@ -22,6 +22,11 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kLabelNames = {"label", "class", "target", "y"};
 
+/// No table has more: a line of a hundred megabytes is a mistake, or an attack.
+constexpr std::size_t kMostColumns = std::size_t{1} << 20;
+/// Of a class that has a name.
+constexpr std::size_t kLongestLabel = 1024;
+
 struct LabelCell {
   std::string_view text;
   std::size_t line;
@@ -70,6 +75,10 @@ Result<void> split_row(std::string_view row, std::size_t line,
       end = row.find(',');
       cell = trimmed(row.substr(0, end));
     }
+    if (cells.size() == kMostColumns) {
+      return corrupt("line " + std::to_string(line) + ": more than " +
+                     std::to_string(kMostColumns) + " columns");
+    }
     cells.push_back(cell);
     more = end != std::string_view::npos;
     if (more) row = row.substr(end + 1);
@@ -110,6 +119,10 @@ Result<void> name_labels(const std::vector<LabelCell>& cells, Dataset& data) {
   std::map<std::string_view, std::int32_t> ids;
   for (const LabelCell& cell : cells) {
     if (cell.text.empty()) return corrupt("line " + std::to_string(cell.line) + ": empty label");
+    if (cell.text.size() > kLongestLabel) {
+      return corrupt("line " + std::to_string(cell.line) + ": a label of more than " +
+                     std::to_string(kLongestLabel) + " characters");
+    }
     ids.emplace(cell.text, 0);
   }
   if (ids.size() > kMostClasses) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "data/readers.h"
 
 namespace sotto {
 namespace {
@@ -96,7 +97,8 @@ Result<ByteSpan> append_member(ByteSpan packed, std::size_t limit, std::vector<s
       std::byte extra{};
       SOTTO_TRY(const std::size_t more, inflater.read(std::span(&extra, 1)));
       if (more > 0) {
-        return corrupt("unpacks to more than the limit of " + std::to_string(limit) + " bytes");
+        return corrupt("unpacks to more than the limit of " + std::to_string(limit) +
+                       " bytes for a packed file of its size");
       }
     }
     step = std::max<std::size_t>(out.size() / 2, 1 << 16);
@@ -105,6 +107,17 @@ Result<ByteSpan> append_member(ByteSpan packed, std::size_t limit, std::vector<s
 }
 
 }  // namespace
+
+std::size_t most_unpacked(std::size_t packed) {
+  constexpr std::size_t kAlways = std::size_t{1} << 28;
+  constexpr std::size_t kTimes = 100;
+  return std::min(kMostDataBytes, std::max(kAlways, std::min(packed, kMostDataBytes) * kTimes));
+}
+
+std::string refuse_unpacking(std::size_t packed) {
+  return "unpacks to more than the limit of " + std::to_string(most_unpacked(packed)) +
+         " bytes for data packed in " + std::to_string(packed);
+}
 
 Result<std::vector<std::byte>> inflate_exactly(ByteSpan packed, Wrapping wrapping,
                                                std::size_t size) {
@@ -157,7 +170,7 @@ Result<std::vector<std::byte>> gunzip(ByteSpan packed, std::size_t limit) {
 Result<std::vector<std::byte>> read_unpacked(const std::filesystem::path& file, std::size_t limit) {
   SOTTO_TRY(auto content, read_file(file, limit));
   if (!is_gzip(content)) return content;
-  auto unpacked = gunzip(content, limit);
+  auto unpacked = gunzip(content, std::min(limit, most_unpacked(content.size())));
   if (!unpacked) return at(file.string(), unpacked.error());
   return unpacked;
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "data/bytes.h"
@@ -13,6 +14,12 @@ namespace sotto {
 
 /// DEFLATE never expands a byte to more than this many.
 inline constexpr std::size_t kMostInflation = 1032;
+
+/// What data of so many packed bytes may unpack to. Pictures, tables and archives of them stay far
+/// below a hundredfold; a bomb of megabytes that becomes gigabytes does not.
+std::size_t most_unpacked(std::size_t packed);
+/// "...: more than 100 times its size"
+std::string refuse_unpacking(std::size_t packed);
 
 enum class Wrapping { kZlib, kRaw };
 

@@ -1,5 +1,7 @@
 // One door to all data: a known name is looked up, a path is recognised by its form, and what comes
 // out has a train and a test part of one kind.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 
@@ -117,7 +119,36 @@ Result<fs::path> idx_labels(const fs::path& images) {
   return fail(ErrorKind::kUsage, images.string() + ": IDX images need a second file with labels");
 }
 
+/// Whether read_source knows what to do with these names, and may open the files.
+Result<void> check_form(const fs::path& path, const fs::path& labels) {
+  const std::string name = path.filename().string();
+  const bool has_labels_apart = is_idx(name) || name.ends_with(".npy");
+  fs::path beside = labels;
+  if (is_idx(name) && labels.empty()) {
+    SOTTO_TRY(beside, idx_labels(path));
+  }
+  if (has_labels_apart && beside.empty()) {
+    return fail(ErrorKind::kUsage, path.string() + ": NPY features need a second file with labels");
+  }
+  if (!has_labels_apart && !labels.empty()) {
+    return fail(ErrorKind::kUsage, labels.string() + ": " + path.string() +
+                                       " keeps its labels inside; only IDX and NPY have a file of "
+                                       "labels");
+  }
+  if (!has_labels_apart && !is_folder(path) && !is_tar(name) &&
+      !ends_with_any(name, {".csv", ".mat", ".json", ".bin", ".npz"})) {
+    return fail(ErrorKind::kUsage, path.string() + ": form not recognised; " + kValidForms);
+  }
+  for (const fs::path& file : {path, beside}) {
+    if (!file.empty() && ::access(file.c_str(), R_OK) != 0) {
+      return fail(ErrorKind::kNotFound, file.string() + ": no such file, or it may not be read");
+    }
+  }
+  return {};
+}
+
 Result<Parts> read_source(const fs::path& path, const fs::path& labels) {
+  SOTTO_CHECK(check_form(path, labels));
   const std::string name = path.filename().string();
   if (is_idx(name)) {
     if (!labels.empty()) return one_part(read_idx(path, labels));
@@ -125,13 +156,7 @@ Result<Parts> read_source(const fs::path& path, const fs::path& labels) {
     return one_part(read_idx(path, beside));
   }
   if (name.ends_with(".npy")) {
-    if (!labels.empty()) return one_part(read_npy(path, labels));
-    return fail(ErrorKind::kUsage, path.string() + ": NPY features need a second file with labels");
-  }
-  if (!labels.empty()) {
-    return fail(ErrorKind::kUsage, labels.string() + ": " + path.string() +
-                                       " keeps its labels inside; only IDX and NPY have a file of "
-                                       "labels");
+    return one_part(read_npy(path, labels));
   }
   if (is_folder(path)) return read_folder(path);
   if (name.ends_with(".csv")) return one_part(read_csv(path));
@@ -218,14 +243,15 @@ Result<DataSplit> load_known(const KnownSet& set, const DataRequest& request) {
 
 }  // namespace
 
-Result<DataSplit> load_data(const DataRequest& request) {
+Result<void> check_source(const DataRequest& request) {
   if (const KnownSet* set = find_known_set(request.source)) {
     if (!request.labels.empty() || !request.test.empty() || !request.test_labels.empty()) {
       return fail(ErrorKind::kUsage, request.source +
                                          ": a known set brings its own labels and test part; they "
                                          "can be named for a path only");
     }
-    return load_known(*set, request);
+    if (set->variants.empty() || find_files(*set, request.folder)) return {};
+    return tl::unexpected(missing_set(*set, request.folder));
   }
   if (request.source.empty() || !is_there(request.source)) {
     // A slash or a dot says that a path was meant.
@@ -234,6 +260,22 @@ Result<DataSplit> load_data(const DataRequest& request) {
     }
     return fail(ErrorKind::kNotFound, request.source + ": no such file or folder");
   }
+  return check_form(request.source, request.labels);
+}
+
+Result<Dataset> load_samples(const DataRequest& request) {
+  SOTTO_CHECK(check_source(request));
+  if (const KnownSet* set = find_known_set(request.source)) {
+    SOTTO_TRY(DataSplit data, load_known(*set, request));
+    return std::move(data.train);
+  }
+  SOTTO_TRY(Parts parts, read_source(request.source, request.labels));
+  return std::move(parts.train);
+}
+
+Result<DataSplit> load_data(const DataRequest& request) {
+  SOTTO_CHECK(check_source(request));
+  if (const KnownSet* set = find_known_set(request.source)) return load_known(*set, request);
   SOTTO_TRY(Parts parts, read_source(request.source, request.labels));
   if (!request.test.empty()) {
     if (!is_there(request.test)) {

@@ -113,6 +113,7 @@ Result<void> ZipArchive::read_directory(std::uint64_t offset, std::uint64_t size
     return corrupt("zip directory has " + std::to_string(count) + " entries, more than " +
                    std::to_string(kMostEntries));
   }
+  const std::uint64_t most = most_unpacked(bytes_.size());
   std::uint64_t total = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::string place = "zip directory entry " + std::to_string(i);
@@ -138,9 +139,8 @@ Result<void> ZipArchive::read_directory(std::uint64_t offset, std::uint64_t size
     if (entry.packed_size > bytes_.size() || entry.header > bytes_.size()) {
       return corrupt(shown + ": lies outside the file");
     }
-    if (entry.size > kMostDataBytes - total) {
-      return corrupt(shown + ": the archive unpacks to more than " +
-                     std::to_string(kMostDataBytes) + " bytes");
+    if (entry.size > most - total) {
+      return corrupt(shown + ": the archive " + refuse_unpacking(bytes_.size()));
     }
     total += entry.size;
     if (find(entry.name) != nullptr) return corrupt(shown + ": occurs twice");

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/nearest.h"
+#include "base/text.h"
 #include "sotto/network.h"
 
 namespace sotto {
@@ -161,11 +162,42 @@ const std::vector<Entry>& entries() {
   return kNetworks;
 }
 
+/// Larger ones are refused before anything is allocated: a recipe may be a stranger's.
+constexpr std::size_t kMostLayers = 64;
+constexpr std::int64_t kMostWeights = std::int64_t{1} << 28;
+constexpr std::uint64_t kMostInputs = std::uint64_t{1} << 24;
+
+std::string shown(std::string_view name) {
+  constexpr std::size_t kLongest = 60;
+  return name.size() <= kLongest ? std::string(name)
+                                 : std::string(name.substr(0, kLongest)) + "...";
+}
+
+/// The weights of its layers, counted without making any.
+Result<Network> bounded(Network network) {
+  double weights = 0.0;
+  for (const Layer& layer : network.layers) {
+    const auto out = static_cast<double>(layer.out);
+    if (layer.kind == LayerKind::kConv) {
+      weights += out * static_cast<double>(layer.in * layer.kernel * layer.kernel + 1);
+    } else if (layer.kind == LayerKind::kLinear) {
+      weights += out * static_cast<double>(layer.in + 1);
+    }
+  }
+  if (weights <= static_cast<double>(kMostWeights)) return network;
+  return fail(ErrorKind::kUsage, "network '" + shown(network.name) + "' for inputs of " +
+                                     std::to_string(network.input.size()) + " values and " +
+                                     std::to_string(network.classes) +
+                                     " classes: " + short_number(weights) +
+                                     " weights; valid: at most " + std::to_string(kMostWeights));
+}
+
 /// "mlp(200,100)" -> {200, 100}
 Result<std::vector<std::int64_t>> hidden_sizes(std::string_view name) {
   const auto wrong = [&] {
-    return fail(ErrorKind::kUsage, "network '" + std::string(name) +
-                                       "': write mlp(H1,H2,...) with layer sizes from 1 to 100000");
+    return fail(ErrorKind::kUsage,
+                "network '" + shown(name) + "': write mlp(H1,H2,...) with 1 to " +
+                    std::to_string(kMostLayers) + " layer sizes from 1 to 100000");
   };
   if (!name.ends_with(')')) return wrong();
   std::string_view list = name.substr(4, name.size() - 5);
@@ -178,6 +210,7 @@ Result<std::vector<std::int64_t>> hidden_sizes(std::string_view name) {
     if (code != std::errc() || end != item.data() + item.size() || size < 1 || size > 100000) {
       return wrong();
     }
+    if (sizes.size() == kMostLayers) return wrong();
     sizes.push_back(size);
     if (comma == std::string_view::npos) return sizes;
     list.remove_prefix(comma + 1);
@@ -199,12 +232,17 @@ std::span<const NetworkInfo> networks() {
 
 Result<Network> find_network(std::string_view name, SampleShape input, std::int64_t classes) {
   if (classes < 2) return fail(ErrorKind::kUsage, "a network needs at least 2 classes");
+  const double inputs = double{1} * input.channels * input.height * input.width;
+  if (inputs > static_cast<double>(kMostInputs)) {
+    return fail(ErrorKind::kUsage, "a network for samples of " + short_number(inputs) +
+                                       " values; valid: at most " + std::to_string(kMostInputs));
+  }
   Builder builder{std::string(name), input};
   if (name.starts_with("mlp(")) {
     SOTTO_TRY(const auto sizes, hidden_sizes(name));
     builder.flatten();
     for (const std::int64_t size : sizes) builder.linear(size).relu();
-    return builder.linear(classes).finish();
+    return bounded(builder.linear(classes).finish());
   }
   std::vector<std::string> names;
   for (const Entry& entry : entries()) {
@@ -216,13 +254,13 @@ Result<Network> find_network(std::string_view name, SampleShape input, std::int6
                                            std::to_string(input.height) + 'x' +
                                            std::to_string(input.width) + "; see data.resize");
       }
-      return builder.finish();
+      return bounded(builder.finish());
     }
     names.push_back(entry.info.name);
   }
   names.emplace_back("mlp(200)");
-  return fail(ErrorKind::kUsage, "unknown network '" + std::string(name) + "'" +
-                                     did_you_mean(name, names) + "; valid: " + join(names) +
+  return fail(ErrorKind::kUsage, "unknown network '" + shown(name) + "'" +
+                                     did_you_mean(shown(name), names) + "; valid: " + join(names) +
                                      ", or model.file for a TorchScript file");
 }
 

@@ -4,9 +4,11 @@
 #include <string>
 
 #include "data/gzip.h"
+#include "data/readers.h"
 #include "data/tar.h"
 #include "data/zip.h"
 #include "readers/expect.h"
+#include "temporary_folder.h"
 
 namespace sotto {
 namespace {
@@ -47,6 +49,18 @@ TEST(BadGzip, ManySmallMembersAreABombToo) {
   Bytes packed;
   for (int i = 0; i < 100; ++i) make::put(packed, make::gzip(Bytes(1000)));
   EXPECT_TRUE(fails_with(gunzip(packed, 99'999), "more than the limit"));
+}
+
+TEST(BadGzip, AFileMayUnpackToAHundredTimesItsSize) {
+  EXPECT_EQ(most_unpacked(0), std::size_t{1} << 28);
+  EXPECT_EQ(most_unpacked(4'000'000), 400'000'000U);
+  EXPECT_EQ(most_unpacked(std::size_t{1} << 40), kMostDataBytes);
+  EXPECT_EQ(most_unpacked(~std::size_t{0}), kMostDataBytes);
+  const TemporaryFolder home;
+  const Bytes packed = make::gzip(Bytes((std::size_t{1} << 28) + 1));
+  home.write("bomb.csv.gz", as_text(packed));
+  EXPECT_TRUE(fails_with(read_unpacked(home / "bomb.csv.gz", kMostDataBytes),
+                         "bomb.csv.gz: unpacks to more than the limit of 268435456 bytes"));
 }
 
 TEST(BadGzip, GarbageBehind) {
@@ -186,7 +200,8 @@ TEST(BadZip, AbsurdSizes) {
   };
   EXPECT_TRUE(fails_with(with(34 + 20, 4, 0xfffffffe), "lies outside the file"));
   EXPECT_TRUE(fails_with(with(34 + 20, 4, 0xffffffff), "zip64 field is missing"));
-  EXPECT_TRUE(fails_with(with(34 + 24, 4, 0xfffffffe), "stored with two sizes"));
+  EXPECT_TRUE(fails_with(with(34 + 24, 4, 0xfffffffe), "unpacks to more than the limit"));
+  EXPECT_TRUE(fails_with(with(34 + 24, 4, 4), "stored with two sizes"));
   EXPECT_TRUE(fails_with(with(34 + 42, 4, 100), "no local header"));
   EXPECT_TRUE(fails_with(with(34 + 42, 4, 0xfffffffe), "lies outside the file"));
   const std::size_t end = good.size() - 22;
@@ -199,8 +214,10 @@ TEST(BadZip, AbsurdSizes) {
 TEST(BadZip, DeflatedSizeThatCannotBe) {
   Bytes file = make::zip({{"a", make::counting(10), true}});
   const std::size_t directory = file.size() - 22 - 47;
-  for (std::size_t i = 0; i < 4; ++i) file[directory + 24 + i] = std::byte{0x7f};
+  file[directory + 24 + 2] = std::byte{0x7f};
   EXPECT_TRUE(fails_with(unpack_all(file), "compressed bytes cannot hold"));
+  file[directory + 24 + 3] = std::byte{0x7f};
+  EXPECT_TRUE(fails_with(unpack_all(file), "unpacks to more than the limit"));
 }
 
 }  // namespace

@@ -39,6 +39,12 @@ TEST(BadCsv, RaggedRows) {
   EXPECT_TRUE(fails_with(parse_csv("1\n2\n"), "line 1: one column"));
 }
 
+TEST(BadCsv, ALineOfAHundredMegabytes) {
+  EXPECT_TRUE(
+      fails_with(parse_csv(std::string(100'000'000, ',')), "line 1: more than 1048576 columns"));
+  EXPECT_TRUE(fails_with(parse_csv("1,2," + std::string(100'000'000, '7') + "\n"), "label"));
+}
+
 TEST(BadCsv, CellsThatAreNoNumbers) {
   EXPECT_TRUE(fails_with(parse_csv("a,b,y\n1,2,0\n1,two,0\n"),
                          "line 3, column 2: 'two' is not a finite number"));

@@ -23,6 +23,27 @@ TEST(Networks, HaveThePublishedParameterCounts) {
   EXPECT_EQ(parameters("mlp(200)", {1, 28, 28}, 10), 159010U);
 }
 
+TEST(Networks, AreBoundedBeforeAnythingIsAllocated) {
+  const auto error = [](const std::string& name, SampleShape input) {
+    const auto network = find_network(name, input, 10);
+    EXPECT_FALSE(network) << name;
+    return network ? std::string() : network.error().message;
+  };
+  EXPECT_NE(error("mlp(60000,60000)", {1, 28, 28}).find("valid: at most 268435456"),
+            std::string::npos);
+  std::string deep = "mlp(9";
+  for (int i = 1; i < 64; ++i) deep += ",9";
+  EXPECT_TRUE(find_network(deep + ")", {1, 28, 28}, 10));
+  EXPECT_NE(error(deep + ",9)", {1, 28, 28}).find("with 1 to 64 layer sizes"), std::string::npos);
+  for (int i = 64; i < 100'000; ++i) deep += ",9";
+  EXPECT_LT(error(deep + ")", {1, 28, 28}).size(), 200U);  // nobody reads 200,000 characters
+  EXPECT_LT(error(std::string(1'000'000, 'x'), {1, 28, 28}).size(), 500U);
+  EXPECT_NE(error("linear", {3, 100'000, 100'000}).find("valid: at most 16777216"),
+            std::string::npos);
+  EXPECT_NE(error("linear", {4'000'000'000, 4'000'000'000, 4'000'000'000}).find("valid: at most"),
+            std::string::npos);
+}
+
 TEST(Networks, LdpFedLayersHaveThePublishedSizes) {
   // Section "layers 448, 12,896, 15,690": convolution and batch norm count as one layer.
   const Layout layout = find_network("ldp-fed", {1, 28, 28}, 10)->layout();
