@@ -58,11 +58,35 @@ void add_ledger_verify(CLI::App& ledger, Action& action) {
       "  sotto ledger verify ledger.db --head 42:$(cat head.txt)");
 }
 
+void add_ledger_account(CLI::App& ledger, Action& action) {
+  CLI::App& account = *ledger.add_subcommand("account", "accounts apart, by the owner's own word");
+  account.require_subcommand(1);
+  CLI::App& add = *account.add_subcommand("add", "declares an account apart");
+  const auto options = choose_file(add, action, ledger_account_add);
+  add.add_option("name", options->name, "what it is called")->required()->type_name("NAME");
+  add.add_flag("--json", options->json, "machine-readable output");
+  constexpr const char* kExamples =
+      "A client's limits hold for its whole ledger. What is charged to a declared account counts\n"
+      "for that account alone: declare one only for data that has nothing to do with the rest.\n\n"
+      "Examples:\n"
+      "  sotto ledger account add ledger.db clinic\n"
+      "  sotto client --account clinic --data clinic.csv --ledger ledger.db --identity fed/ada";
+  account.footer(kExamples);
+  add.footer(kExamples);
+}
+
 void add_ledger_limit(CLI::App& ledger, Action& action) {
-  CLI::App& limit = *ledger.add_subcommand("limit", "sets what a client allows");
+  CLI::App& limit = *ledger.add_subcommand(
+      "limit", "sets what the owner allows for the whole file, an account, or a simulated client");
   const auto options = choose_file(limit, action, ledger_limit);
-  limit.add_option("--client", options->client, "who")->required()->type_name("NAME");
-  limit.add_option("--dataset", options->dataset, "whose data")->required()->type_name("NAME");
+  limit.add_option("--account", options->account, "of this declared account")->type_name("NAME");
+  CLI::Option* const client =
+      limit.add_option("--client", options->client, "of this client in a simulation")
+          ->type_name("NAME");
+  CLI::Option* const dataset =
+      limit.add_option("--dataset", options->dataset, "and with this data")->type_name("NAME");
+  client->needs(dataset)->excludes("--account");
+  dataset->needs(client);
   limit.add_option("--epsilon-per-round", options->epsilon_per_round, "at most this in a round")
       ->type_name("E");
   limit.add_option("--epsilon", options->epsilon, "at most this in all, over all tasks")
@@ -75,9 +99,14 @@ void add_ledger_limit(CLI::App& ledger, Action& action) {
       ->type_name("N");
   limit.add_flag("--json", options->json, "machine-readable output");
   limit.footer(
-      "An account without limits allows nothing. What is not given stays as it was. With a delta\n"
-      "many small reports cost less than the sum of their epsilons.\n\n"
+      "Without --account or --client the limits are those of the whole file, which hold for all "
+      "that\n"
+      "is charged to it, accounts apart excepted. An account without limits allows nothing. What "
+      "is\n"
+      "not given stays as it was. With a delta many small reports cost less than the sum of their\n"
+      "epsilons.\n\n"
       "Examples:\n"
+      "  sotto ledger limit ledger.db --epsilon-per-round 1 --epsilon 8\n"
       "  sotto ledger limit ledger.db --client alice --dataset mnist --epsilon-per-round 1 "
       "--epsilon 8\n"
       "  sotto ledger limit ledger.db --client alice --dataset mnist --delta 1e-6 --rounds 500");
@@ -86,8 +115,8 @@ void add_ledger_limit(CLI::App& ledger, Action& action) {
 }  // namespace
 
 void add_ledger(CLI::App& app, Action& action) {
-  CLI::App& ledger =
-      *app.add_subcommand("ledger", "What clients have spent: show, export, verify, limit");
+  CLI::App& ledger = *app.add_subcommand(
+      "ledger", "What clients have spent: show, export, verify, limit, account");
   ledger.require_subcommand(1);
   ledger.footer(
       "Examples:\n"
@@ -100,6 +129,7 @@ void add_ledger(CLI::App& app, Action& action) {
   add_ledger_export(ledger, action);
   add_ledger_verify(ledger, action);
   add_ledger_limit(ledger, action);
+  add_ledger_account(ledger, action);
 }
 
 }  // namespace sotto::cli

@@ -48,32 +48,61 @@ double delta_left(const Spent& spent) {
   return composed ? 0.0 : remaining(spent.limits.delta, spent.delta_sum);
 }
 
+/// Adds what was spent and what remains.
+Json spent_json(Json all, const Spent& spent) {
+  all["rounds"] = spent.rounds;
+  all["epsilon"] = number_or_null<Json>(spent.epsilon);
+  all["epsilon_sum"] = number_or_null<Json>(spent.epsilon_sum);
+  all["delta_sum"] = spent.delta_sum;
+  all["renyi_sum"] = number_or_null<Json>(spent.renyi_sum);
+  all["limits"] = limits_json(spent.limits);
+  all["remaining"] = {
+      {"epsilon", number_or_null<Json>(remaining(spent.limits.epsilon, spent.epsilon))},
+      {"delta", delta_left(spent)},
+      {"rounds", count(rounds_left(spent))}};
+  return all;
+}
+
 Json account_json(const LedgerReport::Account& account) {
-  const Spent& spent = account.spent;
-  return {{"client", account.client},
-          {"dataset", account.dataset},
-          {"rounds", spent.rounds},
-          {"epsilon", number_or_null<Json>(spent.epsilon)},
-          {"epsilon_sum", number_or_null<Json>(spent.epsilon_sum)},
-          {"delta_sum", spent.delta_sum},
-          {"renyi_sum", number_or_null<Json>(spent.renyi_sum)},
-          {"limits", limits_json(spent.limits)},
-          {"remaining",
-           {{"epsilon", number_or_null<Json>(remaining(spent.limits.epsilon, spent.epsilon))},
-            {"delta", delta_left(spent)},
-            {"rounds", count(rounds_left(spent))}}}};
+  return spent_json({{"client", account.client}, {"dataset", account.dataset}}, account.spent);
+}
+
+/// The owner's accounts; the name of the whole file is null, and limits that were never set are.
+Json own_json(const LedgerReport::Own& own) {
+  Json all =
+      spent_json({{"account", own.name.empty() ? Json(nullptr) : Json(own.name)}}, own.spent);
+  if (!own.limited) all["limits"] = all["remaining"] = nullptr;
+  return all;
 }
 
 std::string rounds_text(std::uint64_t rounds) {
   return rounds == kAnyNumber ? "any" : with_commas(rounds);
 }
 
+std::string own_text(const LedgerReport::Own& own) {
+  const std::string name = own.name.empty() ? "whole file" : "account '" + own.name + "'";
+  const Spent& spent = own.spent;
+  if (!own.limited) {
+    return fmt::format("{}: {} rounds, epsilon {}; no limits were set for it\n", name,
+                       with_commas(spent.rounds), epsilon_text(spent.epsilon));
+  }
+  return fmt::format(
+      "{}: {} rounds of {}, epsilon {} of {}, remains {}, per round {}; delta of reports {} of "
+      "{}\n",
+      name, with_commas(spent.rounds), rounds_text(spent.limits.rounds),
+      epsilon_text(spent.epsilon), epsilon_text(spent.limits.epsilon),
+      epsilon_text(remaining(spent.limits.epsilon, spent.epsilon)),
+      epsilon_text(spent.limits.epsilon_per_round), epsilon_text(spent.delta_sum),
+      epsilon_text(spent.limits.delta));
+}
+
 Table account_table(const std::vector<LedgerReport::Account>& accounts) {
   Table table({"client", "data set", "rounds", "of", "epsilon spent", "of", "remains", "per round",
                "delta of reports", "of"});
   for (const auto& [client, dataset, spent] : accounts) {
-    table.add({client, dataset, with_commas(spent.rounds), rounds_text(spent.limits.rounds),
-               epsilon_text(spent.epsilon), epsilon_text(spent.limits.epsilon),
+    table.add({client, dataset.empty() ? "(whole file)" : dataset, with_commas(spent.rounds),
+               rounds_text(spent.limits.rounds), epsilon_text(spent.epsilon),
+               epsilon_text(spent.limits.epsilon),
                epsilon_text(remaining(spent.limits.epsilon, spent.epsilon)),
                epsilon_text(spent.limits.epsilon_per_round), epsilon_text(spent.delta_sum),
                epsilon_text(spent.limits.delta)});
@@ -110,10 +139,11 @@ Result<int> ledger_show(const LedgerShowOptions& options) {
   if (options.json) {
     Json accounts = Json::array();
     for (const auto& account : report.accounts) accounts.push_back(account_json(account));
-    const Json all = {{"file", options.file.string()},
-                      {"entries", report.head.entries},
-                      {"head", head_text(report.head)},
-                      {"accounts", accounts}};
+    Json declared = Json::array();
+    for (const auto& own : report.declared) declared.push_back(own_json(own));
+    const Json all = {{"file", options.file.string()},   {"entries", report.head.entries},
+                      {"head", head_text(report.head)},  {"accounts", accounts},
+                      {"whole", own_json(report.whole)}, {"declared", declared}};
     fmt::print("{}\n", all.dump(2));
     return 0;
   }
@@ -122,7 +152,9 @@ Result<int> ledger_show(const LedgerShowOptions& options) {
   } else {
     fmt::print("{}", account_table(report.accounts).text());
   }
-  fmt::print("\n{} entries, head {}\n", with_commas(report.head.entries), head_text(report.head));
+  fmt::print("\n{}", own_text(report.whole));
+  for (const auto& own : report.declared) fmt::print("{}", own_text(own));
+  fmt::print("{} entries, head {}\n", with_commas(report.head.entries), head_text(report.head));
   return 0;
 }
 
@@ -164,6 +196,19 @@ Result<int> ledger_verify(const LedgerVerifyOptions& options) {
   return 0;
 }
 
+Result<int> ledger_account_add(const LedgerAccountOptions& options) {
+  SOTTO_CHECK(declare_account(options.file, options.name));
+  if (options.json) {
+    fmt::print("{}\n", Json{{"file", options.file.string()}, {"account", options.name}}.dump(2));
+    return 0;
+  }
+  fmt::print(
+      "{}: account '{}' is declared: what is charged to it does not count for the whole file.\n"
+      "It is used with: sotto client --account {} --ledger {} ...\n",
+      options.file.string(), options.name, options.name, options.file.string());
+  return 0;
+}
+
 Result<int> ledger_limit(const LedgerLimitOptions& options) {
   const auto changed = [&](Limits limits) {
     limits.epsilon_per_round = options.epsilon_per_round.value_or(limits.epsilon_per_round);
@@ -174,15 +219,21 @@ Result<int> ledger_limit(const LedgerLimitOptions& options) {
   };
   const bool complete = options.epsilon_per_round && options.epsilon;
   const auto incomplete = [](const std::string& why) {
-    return fail(ErrorKind::kUsage, why + "; a new account needs --epsilon-per-round and --epsilon");
+    return fail(ErrorKind::kUsage,
+                why +
+                    "; new limits need --epsilon-per-round and --epsilon (of the whole file, or "
+                    "with --account, or with --client and --dataset)");
   };
+  const bool own = options.client.empty();
   // Wrong usage makes no file.
-  SOTTO_CHECK(check(Ledger::AccountLimits{options.client, options.dataset, changed(Limits())}));
+  SOTTO_CHECK(check(Ledger::AccountLimits{options.client, own ? options.account : options.dataset,
+                                          changed(Limits())}));
   std::error_code code;
   if (!complete && !std::filesystem::exists(options.file, code)) {
     return incomplete(options.file.string() + ": there is no such ledger");
   }
-  SOTTO_TRY(const auto ledger, open_ledger(options.file));
+  SOTTO_TRY(const auto ledger,
+            own ? open_own_ledger(options.file, {options.account, {}}) : open_ledger(options.file));
   const auto before = ledger->spent(options.client, options.dataset);
   if (!before && before.error().kind != ErrorKind::kNotFound) {
     return tl::unexpected<Error>(before.error());
@@ -191,12 +242,13 @@ Result<int> ledger_limit(const LedgerLimitOptions& options) {
   const Limits limits = changed(before ? before->limits : Limits());
   SOTTO_CHECK(ledger->set_limits(options.client, options.dataset, limits));
   SOTTO_TRY(const Spent spent, ledger->spent(options.client, options.dataset));
+  const LedgerReport::Own all{options.account, spent, true};
   const LedgerReport::Account account{options.client, options.dataset, spent};
   if (options.json) {
-    fmt::print("{}\n", account_json(account).dump(2));
+    fmt::print("{}\n", (own ? own_json(all) : account_json(account)).dump(2));
     return 0;
   }
-  fmt::print("{}", account_table({account}).text());
+  fmt::print("{}", own ? own_text(all) : account_table({account}).text());
   if (before && before->rounds > 0 &&
       (limits.epsilon > before->limits.epsilon || limits.delta > before->limits.delta)) {
     fmt::print(

@@ -30,9 +30,17 @@ struct LedgerVerifyOptions {
 };
 Result<int> ledger_verify(const LedgerVerifyOptions& options);
 
+struct LedgerAccountOptions {
+  std::filesystem::path file;
+  std::string name;
+  bool json = false;
+};
+Result<int> ledger_account_add(const LedgerAccountOptions& options);
+
 struct LedgerLimitOptions {
   std::filesystem::path file;
-  std::string client;
+  std::string account;  // that the owner declared
+  std::string client;   // with `dataset`; all empty: the whole file
   std::string dataset;
   // What is not given stays as it was.
   std::optional<double> epsilon_per_round;

@@ -6,8 +6,9 @@
 // of it is durable before the next step begins, so a client that dies at any moment never leaves a
 // sent report uncharged. Every entry carries the hash of the one before it.
 //
-// One ledger file keeps accounts: one for each client identity and data set. A real client has one
-// account; a simulation keeps those of all its clients in one file.
+// A real client's limits hold for its whole ledger file, whatever server, task or data set its
+// charges name. Another account exists only by its owner's word, declare_account(). A simulation
+// keeps one account for each of its clients in one file.
 //
 // Spent is a filter: it stays valid when the server chooses mechanisms after seeing earlier
 // reports. Two are kept, and a charge that either one allows is allowed (a path that ends under the
@@ -147,7 +148,25 @@ class Ledger {
 
 /// Opens the ledger, or makes it. Refuses a file that is damaged, tampered with, truncated or older
 /// than what its own head file remembers.
+///
+/// Names of clients and data sets tell accounts apart, so this is for simulations and for programs
+/// that choose both names themselves. Limits of the whole file, where there are any, hold as well.
 Result<std::unique_ptr<Ledger>> open_ledger(const std::filesystem::path& file);
+
+struct OwnLedgerOptions {
+  /// Of the accounts that the owner has declared; empty: the whole file.
+  std::string account;
+  /// A second head file, kept elsewhere (with the client's identity): another ledger than the one
+  /// it remembers is refused, and an older copy whose own head file is as old. Empty: none.
+  std::filesystem::path witness;
+};
+/// The same ledger for its owner, who is one client: limits are those of the whole file or of a
+/// declared account, `dataset` of every call is ignored, and a round that the client was charged
+/// for under any account is found.
+Result<std::unique_ptr<Ledger>> open_own_ledger(const std::filesystem::path& file,
+                                                const OwnLedgerOptions& options = {});
+/// The owner's word that there is an account apart, whose charges do not count for the whole file.
+Result<void> declare_account(const std::filesystem::path& file, const std::string& name);
 
 /// What the file holds, for people and tools; the file is not changed.
 struct LedgerReport {
@@ -157,6 +176,14 @@ struct LedgerReport {
     Spent spent;
   };
   std::vector<Account> accounts;
+  /// What the owner's limits count: the whole file, and each declared account.
+  struct Own {
+    std::string name;  // empty: the whole file
+    Spent spent;
+    bool limited = false;  // whether limits were set
+  };
+  Own whole;
+  std::vector<Own> declared;
   LedgerHead head;
 };
 Result<LedgerReport> read_ledger(const std::filesystem::path& file);

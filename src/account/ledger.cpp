@@ -17,8 +17,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string account_text(const std::string& client, const std::string& dataset) {
-  return "client '" + client + "', data set '" + dataset + "'";
+std::string account_text(const Book& book, const std::string& client, const std::string& dataset) {
+  if (dataset.empty()) return "client '" + client + "', the whole ledger";
+  return "client '" + client + (book.is_declared(dataset) ? "', account '" : "', data set '") +
+         dataset + "'";
+}
+
+tl::unexpected<Error> no_such_account(const fs::path& file, const Book& book,
+                                      const std::string& name) {
+  return fail(ErrorKind::kNotFound, file.string() + ": there is no account '" + name + "'" +
+                                        did_you_mean(name, book.declared()) +
+                                        "; declare it with: sotto ledger account add " +
+                                        file.string() + " " + name);
 }
 
 /// Whether an account is there under a name that is nearly the same.
@@ -45,6 +55,32 @@ class SqliteLedger final : public Ledger {
   SqliteLedger(fs::path file, std::unique_ptr<Database> database, Book book)
       : file_(std::move(file)), database_(std::move(database)), book_(std::move(book)) {}
 
+  /// From now on it serves its owner.
+  Result<void> serve_owner(const OwnLedgerOptions& options) {
+    if (!options.account.empty() && !book_.is_declared(options.account)) {
+      return no_such_account(file_, book_, options.account);
+    }
+    own_ = options.account;
+    witness_ = options.witness;
+    if (witness_.empty()) return {};
+    {
+      SOTTO_TRY(auto transaction, Transaction::begin(*database_, Transaction::Kind::kRead));
+      SOTTO_CHECK(take_in());
+      SOTTO_CHECK(check_witness(*database_, book_, witness_));
+    }
+    return remember();
+  }
+
+  Result<void> declare(const std::string& name) {
+    return write([&]() -> Result<void> {
+      SOTTO_CHECK(check(Entry(AccountEntry{name})));
+      auto added = append(AccountEntry{name});
+      if (added || added.error().kind != ErrorKind::kCorrupt) return added;
+      return fail(ErrorKind::kRefused,
+                  place() + "'" + name + "' cannot be declared: " + added.error().message);
+    });
+  }
+
   Result<void> set_limits(const std::string& client, const std::string& dataset,
                           const Limits& limits) override {
     const AccountLimits one{client, dataset, limits};
@@ -54,10 +90,7 @@ class SqliteLedger final : public Ledger {
   Result<void> set_limits_all(std::span<const AccountLimits> accounts) override {
     return write([&]() -> Result<void> {
       for (const AccountLimits& one : accounts) {
-        SOTTO_CHECK(check(Entry(one)));
-        const Book::Account* const account = book_.find_account(one.client, one.dataset);
-        if (account != nullptr && account->spending.limits() == one.limits) continue;
-        SOTTO_CHECK(append(one));
+        SOTTO_CHECK(own_ ? set_own(one.limits) : set_one(one));
       }
       return {};
     });
@@ -65,22 +98,30 @@ class SqliteLedger final : public Ledger {
 
   Result<Spent> spent(const std::string& client, const std::string& dataset) const override {
     return read([&]() -> Result<Spent> {
+      if (own_) {
+        if (book_.limits_of_owner(*own_) != nullptr) return book_.spending_of_owner(*own_).spent();
+        return fail(ErrorKind::kNotFound, place() + "no limits were set for " + own_text());
+      }
       const Book::Account* const account = book_.find_account(client, dataset);
       if (account != nullptr) return account->spending.spent();
       return fail(ErrorKind::kNotFound, place() + "there is no account of " +
-                                            account_text(client, dataset) +
+                                            account_text(book_, client, dataset) +
                                             similar_account(book_, client, dataset));
     });
   }
 
   Result<bool> has_account(const std::string& client, const std::string& dataset) const override {
-    return read([&]() -> Result<bool> { return book_.find_account(client, dataset) != nullptr; });
+    return read([&]() -> Result<bool> {
+      if (own_) return book_.limits_of_owner(*own_) != nullptr;
+      return book_.find_account(client, dataset) != nullptr;
+    });
   }
 
   Result<std::vector<Result<Charge>>> charge_all(std::span<const ChargeRequest> requests) override {
     std::vector<Result<Charge>> answers;
     const auto charge_each = [&]() -> Result<void> {
-      for (const ChargeRequest& request : requests) {
+      for (ChargeRequest request : requests) {
+        if (own_) request.dataset = *own_;
         const Book::Item* item = nullptr;
         if (const auto allowed = may_charge(request, item); !allowed) {
           answers.push_back(tl::unexpected<Error>(allowed.error()));
@@ -157,8 +198,8 @@ class SqliteLedger final : public Ledger {
   std::string name_of(const Book::Item& item) const {
     const Book::Account& account = book_.account_of(item);
     return "entry " + std::to_string(item.id) + " (" +
-           account_text(account.client, account.dataset) + ", round " + std::to_string(item.round) +
-           ")";
+           account_text(book_, account.client, account.dataset) + ", round " +
+           std::to_string(item.round) + ")";
   }
 
   Result<const Book::Item*> find(std::uint64_t charge) const {
@@ -168,15 +209,43 @@ class SqliteLedger final : public Ledger {
                 place() + "entry " + std::to_string(charge) + " is not a charge");
   }
 
+  std::string own_text() const {
+    return own_->empty() ? "the whole ledger" : "account '" + *own_ + "'";
+  }
+
+  Result<void> set_own(const Limits& limits) {
+    const AccountLimits entry{"", *own_, limits};
+    SOTTO_CHECK(check(Entry(entry)));
+    const Limits* const before = book_.limits_of_owner(*own_);
+    return before != nullptr && *before == limits ? Result<void>() : append(entry);
+  }
+
+  Result<void> set_one(const AccountLimits& one) {
+    SOTTO_CHECK(check_named(one));
+    if (book_.is_declared(one.dataset)) return owners_name(one.dataset);
+    const Book::Account* const account = book_.find_account(one.client, one.dataset);
+    const bool same = account != nullptr && account->spending.limits() == one.limits;
+    return same ? Result<void>() : append(one);
+  }
+
+  tl::unexpected<Error> owners_name(const std::string& name) const {
+    return fail(ErrorKind::kRefused, place() + "'" + name +
+                                         "' is its owner's account, not a data " +
+                                         "set: use it as --account " + name);
+  }
+
   /// Whether the request may be charged; `item` is its charge where it has one already.
   Result<void> may_charge(const ChargeRequest& request, const Book::Item*& item) const {
-    if (const auto sound = check(Entry(request)); !sound) return at(file_.string(), sound.error());
+    const auto sound = own_ ? check(Entry(request)) : check_named(request);
+    if (!sound) return at(file_.string(), sound.error());
+    if (!own_ && book_.is_declared(request.dataset)) return owners_name(request.dataset);
     const auto refuse = [&](const std::string& why) {
-      return fail(ErrorKind::kRefused, place() + account_text(request.client, request.dataset) +
+      return fail(ErrorKind::kRefused, place() +
+                                           account_text(book_, request.client, request.dataset) +
                                            ", task '" + request.task + "', round " +
                                            std::to_string(request.round) + ": refused: " + why);
     };
-    item = book_.find_round(request);
+    item = own_ ? book_.find_round_of_client(request) : book_.find_round(request);
     if (item != nullptr) {
       if (book_.mechanism_of(*item) == request.mechanism_id &&
           same_cost(book_.cost_of(*item), request.cost)) {
@@ -187,13 +256,22 @@ class SqliteLedger final : public Ledger {
                     number_text(book_.cost_of(*item).epsilon) + ", now " + request.mechanism_id +
                     " with epsilon " + number_text(request.cost.epsilon));
     }
+    constexpr const char* kNoLimits =
+        "an account without limits allows nothing; set them with 'sotto ledger limit'";
+    if (own_) {
+      if (book_.limits_of_owner(*own_) == nullptr) return refuse(kNoLimits);
+      const auto why = book_.spending_of_owner(*own_).refusal(request.cost);
+      if (why) return refuse(*why);
+      return {};
+    }
     const Book::Account* const account = book_.find_account(request.client, request.dataset);
     if (account == nullptr) {
-      return refuse("an account without limits allows nothing; set them with 'sotto ledger limit'" +
-                    similar_account(book_, request.client, request.dataset));
+      return refuse(kNoLimits + similar_account(book_, request.client, request.dataset));
     }
     if (const auto why = account->spending.refusal(request.cost)) return refuse(*why);
-    return {};
+    if (book_.limits_of_owner("") == nullptr) return {};
+    const auto why = book_.spending_of_owner("").refusal(request.cost);
+    return why ? Result<void>(refuse("whole ledger: " + *why)) : Result<void>();
   }
 
   Result<void> bind_one(const BindEntry& entry, std::span<const std::byte> bytes) {
@@ -246,7 +324,14 @@ class SqliteLedger final : public Ledger {
         return done;
       }
     }
-    return write_head_file(file_, book_.head());
+    SOTTO_CHECK(write_head_file(file_, book_.head()));
+    return remember();
+  }
+
+  /// An identity that has spent nothing yet may begin with any ledger.
+  Result<void> remember() const {
+    if (witness_.empty() || !book_.has_charges()) return {};
+    return write_head(witness_, book_.head());
   }
 
   template <class Step>
@@ -269,34 +354,11 @@ class SqliteLedger final : public Ledger {
   std::unique_ptr<Database> database_;
   std::optional<Statement> insert_;
   mutable Book book_;
+  std::optional<std::string> own_;  // the owner's account that is served; "": the whole file
+  fs::path witness_;
 };
 
-/// Whether another process made the ledger and its head file after this one had looked for them.
-bool made_meanwhile(const fs::path& file, const std::optional<LedgerHead>& remembered,
-                    const Book& book) {
-  std::error_code code;
-  return !remembered && book.head().entries > 0 && fs::exists(head_file_of(file), code);
-}
-
-/// What a file holds, after the checks that `checks` makes inside the same transaction.
-template <class Checks>
-Result<LedgerReport> report_of(const fs::path& file, const Checks& checks) {
-  SOTTO_TRY(const auto database, open_for_reading(file));
-  SOTTO_TRY(auto transaction, Transaction::begin(*database, Transaction::Kind::kRead));
-  Book book;
-  SOTTO_CHECK(catch_up(*database, book));
-  SOTTO_CHECK(checks(*database, book));
-  LedgerReport report;
-  report.head = book.head();
-  for (const Book::Account& account : book.accounts()) {
-    report.accounts.push_back({account.client, account.dataset, account.spending.spent()});
-  }
-  return report;
-}
-
-}  // namespace
-
-Result<std::unique_ptr<Ledger>> open_ledger(const fs::path& file) {
+Result<std::unique_ptr<SqliteLedger>> open_sqlite(const fs::path& file) {
   // Read first: what it remembers is in the ledger by the time that the ledger is read.
   SOTTO_TRY(const auto remembered, read_head_file(file));
   SOTTO_TRY(auto database, open_for_writing(file, remembered));
@@ -304,7 +366,7 @@ Result<std::unique_ptr<Ledger>> open_ledger(const fs::path& file) {
   {
     SOTTO_TRY(auto transaction, Transaction::begin(*database, Transaction::Kind::kRead));
     SOTTO_CHECK(catch_up(*database, book));
-    if (made_meanwhile(file, remembered, book)) return open_ledger(file);
+    if (made_meanwhile(file, remembered, book)) return open_sqlite(file);
     SOTTO_CHECK(check_content(*database, book));
     SOTTO_CHECK(check_head(*database, book, remembered));
   }
@@ -314,27 +376,25 @@ Result<std::unique_ptr<Ledger>> open_ledger(const fs::path& file) {
   return std::make_unique<SqliteLedger>(file, std::move(database), std::move(book));
 }
 
-Result<LedgerReport> read_ledger(const fs::path& file) {
-  return report_of(file, [](const Database&, const Book&) { return Result<void>(); });
+}  // namespace
+
+Result<std::unique_ptr<Ledger>> open_ledger(const fs::path& file) { return open_sqlite(file); }
+
+Result<std::unique_ptr<Ledger>> open_own_ledger(const fs::path& file,
+                                                const OwnLedgerOptions& options) {
+  SOTTO_TRY(auto ledger, open_sqlite(file));
+  SOTTO_CHECK(ledger->serve_owner(options));
+  return ledger;
 }
 
-Result<LedgerReport> verify_ledger(const fs::path& file, const std::optional<LedgerHead>& anchor) {
-  SOTTO_TRY(const auto remembered, read_head_file(file));
-  return report_of(file, [&](const Database& database, const Book& book) -> Result<void> {
-    SOTTO_CHECK(check_content(database, book));
-    if (made_meanwhile(file, remembered, book)) {
-      SOTTO_CHECK(verify_ledger(file));
-    } else {
-      SOTTO_CHECK(check_head(database, book, remembered));
-    }
-    if (!anchor) return {};
-    SOTTO_TRY(const bool inside, in_chain(database, book, *anchor));
-    if (inside) return {};
-    return fail(ErrorKind::kCorrupt, file.string() + ": the ledger never ended at " +
-                                         std::to_string(anchor->entries) + ":" + anchor->hash +
-                                         ": it has " + std::to_string(book.head().entries) +
-                                         " entries and another history");
-  });
+Result<void> declare_account(const fs::path& file, const std::string& name) {
+  std::error_code code;
+  if (!fs::exists(file, code)) {
+    return fail(ErrorKind::kNotFound,
+                file.string() + ": there is no such ledger; 'sotto ledger limit' makes one");
+  }
+  SOTTO_TRY(const auto ledger, open_sqlite(file));
+  return ledger->declare(name);
 }
 
 }  // namespace sotto

@@ -52,6 +52,43 @@ const Book::Item* Book::find_round(const ChargeRequest& request) const {
   return at == rounds_.end() ? nullptr : find_item(at->second);
 }
 
+const Book::Item* Book::find_round_of_client(const ChargeRequest& request) const {
+  const auto* const task = tasks_.find(request.task);
+  if (task == nullptr) return nullptr;
+  const Item* best = nullptr;
+  for (std::uint32_t number = 0; number < accounts_.size(); ++number) {
+    if (accounts_[number].client != request.client) continue;
+    const auto at = rounds_.find({number, *task, request.round});
+    if (at == rounds_.end()) continue;
+    const Item* const item = find_item(at->second);
+    if (best == nullptr || item->state > best->state ||
+        (item->state == best->state && item->id < best->id)) {
+      best = item;
+    }
+  }
+  return best;
+}
+
+const Limits* Book::limits_of_owner(const std::string& name) const {
+  const auto at = owners_limits_.find(name);
+  return at == owners_limits_.end() ? nullptr : &at->second;
+}
+
+Spending Book::spending_of_owner(const std::string& name) const {
+  Spending all;
+  if (const Limits* const limits = limits_of_owner(name)) all.set_limits(*limits);
+  // What was charged first decides how deltas are counted, so its group comes first.
+  for (const Item& item : items_) {
+    if (!counts_for(account_of(item), name)) continue;
+    all.add(cost_of(item), 0);
+    break;
+  }
+  for (const Account& account : accounts_) {
+    if (counts_for(account, name)) all.add(account.spending);
+  }
+  return all;
+}
+
 std::string_view Book::hash_of(const Item& item) {
   if (item.state == ChargeState::kCharged) return {};
   return {item.hash.data(), item.hash.size()};
@@ -71,15 +108,44 @@ Result<void> Book::apply(const Entry& entry, std::string_view text) {
   return {};
 }
 
+std::uint32_t Book::open_account(const std::string& client, const std::string& dataset) {
+  const std::uint32_t number = account_names_.number(account_key(client, dataset));
+  if (number == accounts_.size()) accounts_.push_back({client, dataset, {}, {}});
+  return number;
+}
+
+Result<void> Book::apply_one(const AccountEntry& entry) {
+  if (is_declared(entry.name)) return impossible("an account that is declared twice");
+  const bool used = std::ranges::any_of(
+      accounts_, [&](const Account& account) { return account.dataset == entry.name; });
+  if (used) return impossible("an account with the name of a data set that was charged before");
+  declared_.insert(entry.name);
+  declared_names_.push_back(entry.name);
+  return {};
+}
+
 Result<void> Book::apply_one(const LimitsEntry& entry) {
-  const std::uint32_t number = account_names_.number(account_key(entry.client, entry.dataset));
-  if (number == accounts_.size()) accounts_.push_back({entry.client, entry.dataset, {}, {}});
-  accounts_[number].spending.set_limits(entry.limits);
+  if (!entry.client.empty()) {
+    if (is_declared(entry.dataset)) return impossible("limits of a client in the owner's account");
+    accounts_[open_account(entry.client, entry.dataset)].spending.set_limits(entry.limits);
+    return {};
+  }
+  if (!is_owners(entry.dataset)) return impossible("limits of an account that nobody declared");
+  owners_limits_[entry.dataset] = entry.limits;
+  for (Account& account : accounts_) {
+    if (account.dataset == entry.dataset) account.spending.set_limits(entry.limits);
+  }
   return {};
 }
 
 Result<void> Book::apply_one(const ChargeEntry& entry) {
-  const auto* const number = account_names_.find(account_key(entry.client, entry.dataset));
+  const auto* number = account_names_.find(account_key(entry.client, entry.dataset));
+  if (is_owners(entry.dataset)) {
+    const Limits* const limits = limits_of_owner(entry.dataset);
+    if (limits == nullptr) return impossible("a charge of an account that has no limits");
+    accounts_[open_account(entry.client, entry.dataset)].spending.set_limits(*limits);
+    number = account_names_.find(account_key(entry.client, entry.dataset));
+  }
   if (number == nullptr) return impossible("a charge of an account that has no limits");
   const RoundKey key{*number, tasks_.number(entry.task), entry.round};
   const std::uint64_t id = head_.entries + 1;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -42,9 +43,21 @@ class Book {
 
   const std::vector<Account>& accounts() const noexcept { return accounts_; }
   const Account* find_account(const std::string& client, const std::string& dataset) const;
+  bool has_charges() const noexcept { return !items_.empty(); }
   const Item* find_item(std::uint64_t id) const;
   /// The charge of a round, where it has one.
   const Item* find_round(const ChargeRequest& request) const;
+  /// The same whatever the data set: of several, the one that came furthest, then the first.
+  const Item* find_round_of_client(const ChargeRequest& request) const;
+
+  /// Accounts of the owner: the whole file, "", and those that were declared.
+  bool is_declared(const std::string& name) const { return declared_.contains(name); }
+  const std::vector<std::string>& declared() const noexcept { return declared_names_; }
+  /// Null where none were set.
+  const Limits* limits_of_owner(const std::string& name) const;
+  /// What counts towards them: charges of the declared account, or for the whole file all charges
+  /// that are in no declared account.
+  Spending spending_of_owner(const std::string& name) const;
 
   const Account& account_of(const Item& item) const { return accounts_[item.account]; }
   const Cost& cost_of(const Item& item) const { return account_of(item).spending.cost(item.group); }
@@ -86,6 +99,14 @@ class Book {
   }
 
   Item* mutable_item(std::uint64_t id);
+  bool is_owners(const std::string& dataset) const {
+    return dataset.empty() || is_declared(dataset);
+  }
+  bool counts_for(const Account& account, const std::string& owners) const {
+    return owners.empty() ? !is_declared(account.dataset) : account.dataset == owners;
+  }
+  std::uint32_t open_account(const std::string& client, const std::string& dataset);
+  Result<void> apply_one(const AccountEntry& entry);
   Result<void> apply_one(const LimitsEntry& entry);
   Result<void> apply_one(const ChargeEntry& entry);
   Result<void> apply_one(const BindEntry& entry);
@@ -94,6 +115,9 @@ class Book {
   LedgerHead head_{0, first_hash()};
   std::vector<Account> accounts_;
   Names account_names_;
+  std::set<std::string> declared_;
+  std::vector<std::string> declared_names_;  // in order
+  std::map<std::string, Limits> owners_limits_;
   Names tasks_;
   Names mechanisms_;
   std::vector<Item> items_;  // by id

@@ -1,10 +1,13 @@
 #include "account/ledger_database.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <system_error>
 #include <thread>
+
+#include "base/file.h"
 
 namespace sotto {
 namespace {
@@ -24,6 +27,15 @@ std::string immutable_name(const std::string& file) {
     }
   }
   return name + "?immutable=1";
+}
+
+/// The file is its owner's alone, and with it those that SQLite makes beside it, which get the same
+/// permissions. One that is there is never opened here: closing it would drop SQLite's locks.
+Result<void> make_private(const std::filesystem::path& file) {
+  const int made = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (made >= 0) ::close(made);
+  for (const char* part : {"", "-wal", "-shm"}) SOTTO_CHECK(narrow_to_owner(file.string() + part));
+  return {};
 }
 
 bool no_room_for_locks(int code) { return code == SQLITE_CANTOPEN || code == SQLITE_READONLY; }
@@ -113,6 +125,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::filesystem::path& fi
   std::unique_ptr<Database> database(new Database(file.string()));
   if (mode == Mode::kWrite) {
     if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), code);
+    SOTTO_CHECK(make_private(file));
     const int opened = database->open_as(file.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     if (opened != SQLITE_OK) return tl::unexpected<Error>(database->error(opened));
     // SQLite takes what it gets, which may be less than was asked for.

@@ -49,7 +49,8 @@ class Statement {
 class Database {
  public:
   enum class Mode { kRead, kWrite };
-  /// In mode kWrite a missing file is made. Nothing is read yet.
+  /// In mode kWrite a missing file is made, and only its owner may read or write it; one that is
+  /// there is narrowed to that. Nothing is read yet.
   static Result<std::unique_ptr<Database>> open(const std::filesystem::path& file, Mode mode);
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

@@ -61,16 +61,22 @@ Result<void> check_number(const char* what, double value, double most) {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 struct Checker {
+  Result<void> operator()(const AccountEntry& entry) const {
+    return check_name("the account's name", entry.name);
+  }
   Result<void> operator()(const LimitsEntry& entry) const {
-    SOTTO_CHECK(check_name("the client's name", entry.client));
-    SOTTO_CHECK(check_name("the data set's name", entry.dataset));
+    const bool owner = entry.client.empty();
+    if (!owner) SOTTO_CHECK(check_name("the client's name", entry.client));
+    if (!owner || !entry.dataset.empty()) {
+      SOTTO_CHECK(check_name("the data set's name", entry.dataset));
+    }
     SOTTO_CHECK(check_number("epsilon per round", entry.limits.epsilon_per_round, kInfinite));
     SOTTO_CHECK(check_number("epsilon", entry.limits.epsilon, kInfinite));
     return check_number("delta", entry.limits.delta, 1.0);
   }
   Result<void> operator()(const ChargeEntry& entry) const {
     SOTTO_CHECK(check_name("the client's name", entry.client));
-    SOTTO_CHECK(check_name("the data set's name", entry.dataset));
+    if (!entry.dataset.empty()) SOTTO_CHECK(check_name("the data set's name", entry.dataset));
     SOTTO_CHECK(check_name("the task's name", entry.task));
     SOTTO_CHECK(check_name("the mechanism's id", entry.mechanism_id));
     SOTTO_CHECK(check_number("the report's epsilon", entry.cost.epsilon, kInfinite));
@@ -98,7 +104,7 @@ struct Encoder {
   std::string line;
   void put(std::string_view text) {
     if (!line.empty()) line += '\t';
-    line += text;
+    line += text;  // the first one, a word, is never empty
   }
   template <class Number>
   requires std::is_arithmetic_v<Number>
@@ -107,6 +113,7 @@ struct Encoder {
   void put_all(const Fields&... fields) {
     (put(fields), ...);
   }
+  void operator()(const AccountEntry& e) { put_all("account", e.name); }
   void operator()(const LimitsEntry& e) {
     put_all("limits", e.client, e.dataset, e.limits.epsilon_per_round, e.limits.epsilon,
             e.limits.delta, e.limits.rounds);
@@ -159,6 +166,7 @@ class Fields {
 
 std::optional<Entry> read_fields(Fields& fields) {
   const std::string_view kind = fields.text();
+  if (kind == "account") return AccountEntry{std::string(fields.text())};
   if (kind == "limits") {
     LimitsEntry e;
     e.client = fields.text();
@@ -196,6 +204,17 @@ std::optional<Entry> read_fields(Fields& fields) {
 }  // namespace
 
 Result<void> check(const Entry& entry) { return std::visit(Checker{}, entry); }
+
+Result<void> check_named(const LimitsEntry& entry) {
+  SOTTO_CHECK(check_name("the client's name", entry.client));
+  SOTTO_CHECK(check_name("the data set's name", entry.dataset));
+  return Checker{}(entry);
+}
+
+Result<void> check_named(const ChargeEntry& entry) {
+  SOTTO_CHECK(check_name("the data set's name", entry.dataset));
+  return Checker{}(entry);
+}
 
 std::string encode(const Entry& entry) {
   Encoder encoder;

@@ -4,10 +4,14 @@
 // tabs, doubles in the shortest form that reads back as the same double. Names hold no control
 // characters, so nothing needs escaping. decode() accepts what encode() writes and nothing else.
 //
+//   account    name                          (the owner's word: an account apart)
 //   limits     client dataset epsilon_per_round epsilon delta rounds
 //   charge     client dataset task round mechanism epsilon delta unit_epsilon units
 //   bind       charge hash size              (size "-": only the hash is kept)
 //   delivered  charge
+//
+// The owner's limits have no client: those of the whole file no data set either, those of an
+// account apart its name as data set. Charges against them have the client and the same data set.
 //
 // The hash of an entry is SHA-256 over the hash of the one before it and its text; before the first
 // one stand 64 zeros.
@@ -23,6 +27,10 @@
 
 namespace sotto {
 
+struct AccountEntry {
+  std::string name;
+};
+
 using LimitsEntry = Ledger::AccountLimits;
 using ChargeEntry = ChargeRequest;
 
@@ -36,10 +44,13 @@ struct DeliveredEntry {
   std::uint64_t charge = 0;
 };
 
-using Entry = std::variant<LimitsEntry, ChargeEntry, BindEntry, DeliveredEntry>;
+using Entry = std::variant<AccountEntry, LimitsEntry, ChargeEntry, BindEntry, DeliveredEntry>;
 
 /// The names of limits, costs and accounts are checked here, once for all ways into the ledger.
 Result<void> check(const Entry& entry);
+/// Also that it is of one client and one data set, and not of the owner.
+Result<void> check_named(const LimitsEntry& entry);
+Result<void> check_named(const ChargeEntry& entry);
 
 std::string encode(const Entry& entry);
 /// Nothing where the text is not one that encode() writes.

@@ -15,6 +15,10 @@ Json rounds(std::uint64_t count) { return count == Limits().rounds ? Json(nullpt
 
 struct Writer {
   Json& line;
+  void operator()(const AccountEntry& e) const {
+    line["kind"] = "account";
+    line["account"] = e.name;
+  }
   void operator()(const LimitsEntry& e) const {
     line["kind"] = "limits";
     line["client"] = e.client;

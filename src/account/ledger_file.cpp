@@ -207,4 +207,28 @@ Result<void> check_head(const Database& database, const Book& book,
                                 " is not the one that its head file remembers");
 }
 
+Result<void> check_witness(const Database& database, const Book& book,
+                           const std::filesystem::path& witness) {
+  SOTTO_TRY(const auto remembered, read_head(witness));
+  if (!remembered) return {};
+  SOTTO_TRY(const bool inside, in_chain(database, book, *remembered));
+  if (inside) return {};
+  return fail(
+      ErrorKind::kRefused,
+      database.file() + ": not the ledger that this identity has spent from, or an older " +
+          "copy of it: " + witness.string() + " remembers " + entries_text(remembered->entries) +
+          ", and this ledger " +
+          (remembered->entries > book.head().entries ? "has " + with_commas(book.head().entries)
+                                                     : std::string("has others")) +
+          ". Use the newest copy of that ledger. Where it is lost, so is the record of " +
+          "what was spent; whoever begins anew all the same removes " + witness.string() + ".");
+}
+
+bool made_meanwhile(const std::filesystem::path& file, const std::optional<LedgerHead>& remembered,
+                    const Book& book) {
+  std::error_code code;
+  return !remembered && book.head().entries > 0 &&
+         std::filesystem::exists(head_file_of(file), code);
+}
+
 }  // namespace sotto

@@ -36,5 +36,11 @@ Result<bool> in_chain(const Database& database, const Book& book, const LedgerHe
 /// Refuses where the head file is missing or remembers what the ledger does not have.
 Result<void> check_head(const Database& database, const Book& book,
                         const std::optional<LedgerHead>& remembered);
+/// Refuses a ledger that is not the one, or older than the one, that a second head file remembers.
+Result<void> check_witness(const Database& database, const Book& book,
+                           const std::filesystem::path& witness);
+/// Whether another process made the ledger and its head file after this one had looked for them.
+bool made_meanwhile(const std::filesystem::path& file, const std::optional<LedgerHead>& remembered,
+                    const Book& book);
 
 }  // namespace sotto

@@ -36,7 +36,7 @@ std::optional<LedgerHead> parse(std::string_view text) {
 /// it away in the meantime: then it is opened anew.
 int open_locked(const std::string& name) {
   while (true) {
-    const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) return -1;
     int locked = 0;
     do {
@@ -58,8 +58,10 @@ int open_locked(const std::string& name) {
 bool replace(int fd, const std::string& temporary, const std::string& target,
              std::string_view text) {
   const auto size = static_cast<ssize_t>(text.size());
-  return ::ftruncate(fd, 0) == 0 && ::pwrite(fd, text.data(), text.size(), 0) == size &&
-         ::fsync(fd) == 0 && ::rename(temporary.c_str(), target.c_str()) == 0;
+  // One that a killed process left may have other permissions.
+  return ::fchmod(fd, 0600) == 0 && ::ftruncate(fd, 0) == 0 &&
+         ::pwrite(fd, text.data(), text.size(), 0) == size && ::fsync(fd) == 0 &&
+         ::rename(temporary.c_str(), target.c_str()) == 0;
 }
 
 }  // namespace
@@ -68,8 +70,7 @@ std::filesystem::path head_file_of(const std::filesystem::path& ledger) {
   return ledger.string() + ".head";
 }
 
-Result<std::optional<LedgerHead>> read_head_file(const std::filesystem::path& ledger) {
-  const std::filesystem::path file = head_file_of(ledger);
+Result<std::optional<LedgerHead>> read_head(const std::filesystem::path& file) {
   const auto text = read_text(file, 4096);
   if (!text && text.error().kind == ErrorKind::kNotFound) return std::nullopt;
   if (!text) return tl::unexpected<Error>(text.error());
@@ -83,14 +84,14 @@ Result<std::optional<LedgerHead>> read_head_file(const std::filesystem::path& le
   return head;
 }
 
-Result<void> write_head_file(const std::filesystem::path& ledger, const LedgerHead& head) {
-  const std::string target = head_file_of(ledger).string();
+Result<void> write_head(const std::filesystem::path& file, const LedgerHead& head) {
+  const std::string& target = file.native();
   const std::string temporary = target + ".new";
   const int fd = open_locked(temporary);
   if (fd < 0) {
     return fail(ErrorKind::kIo, temporary + ": cannot be written: " + std::strerror(errno));
   }
-  const auto before = read_head_file(ledger);
+  const auto before = read_head(file);
   const bool later = before && *before && (*before)->entries >= head.entries;
   const bool done = later ? ::unlink(temporary.c_str()) == 0
                           : before && replace(fd, temporary, target, text_of(head));
@@ -99,6 +100,14 @@ Result<void> write_head_file(const std::filesystem::path& ledger, const LedgerHe
   if (!before) return tl::unexpected<Error>(before.error());
   if (!done) return fail(ErrorKind::kIo, target + ": cannot be written: " + why);
   return {};
+}
+
+Result<std::optional<LedgerHead>> read_head_file(const std::filesystem::path& ledger) {
+  return read_head(head_file_of(ledger));
+}
+
+Result<void> write_head_file(const std::filesystem::path& ledger, const LedgerHead& head) {
+  return write_head(head_file_of(ledger), head);
 }
 
 }  // namespace sotto

@@ -15,10 +15,13 @@ namespace sotto {
 
 std::filesystem::path head_file_of(const std::filesystem::path& ledger);
 
-/// Nothing where there is no head file; an error where it is not one.
-Result<std::optional<LedgerHead>> read_head_file(const std::filesystem::path& ledger);
+/// Nothing where there is no such file; an error where it is not a head file.
+Result<std::optional<LedgerHead>> read_head(const std::filesystem::path& file);
+/// Does nothing where a later head is there already. Only its owner may read the file.
+Result<void> write_head(const std::filesystem::path& file, const LedgerHead& head);
 
-/// Does nothing where a later head is there already.
+/// The same for the head file of a ledger.
+Result<std::optional<LedgerHead>> read_head_file(const std::filesystem::path& ledger);
 Result<void> write_head_file(const std::filesystem::path& ledger, const LedgerHead& head);
 
 }  // namespace sotto

@@ -60,15 +60,19 @@ std::string number_text(double value) {
   return {buffer, end};
 }
 
-std::size_t Spending::add(const Cost& cost) {
+std::size_t Spending::add(const Cost& cost, std::uint64_t count) {
   const auto found = std::find_if(groups_.begin(), groups_.end(),
                                   [&](const Group& g) { return same_cost(g.cost, cost); });
   if (found != groups_.end()) {
-    ++found->count;
+    found->count += count;
     return static_cast<std::size_t>(found - groups_.begin());
   }
-  groups_.push_back({cost, 1});
+  groups_.push_back({cost, count});
   return groups_.size() - 1;
+}
+
+void Spending::add(const Spending& other) {
+  for (const Group& group : other.groups_) add(group.cost, group.count);
 }
 
 Spending::Sums Spending::sums(double renyi_order) const {
@@ -88,6 +92,10 @@ Spending::Sums Spending::sums(double renyi_order) const {
 bool Spending::any_own_delta() const {
   return std::any_of(groups_.begin(), groups_.end(),
                      [](const Group& group) { return group.cost.delta > 0.0; });
+}
+
+bool Spending::mixed() const {
+  return !groups_.empty() && groups_.front().cost.delta == 0.0 && any_own_delta();
 }
 
 double Spending::order_in_force() const { return any_own_delta() ? 0.0 : limits_.renyi_order(); }
@@ -126,6 +134,11 @@ std::optional<std::string> Spending::refusal(const Cost& cost) const {
   const Sums after = next.sums(0.0);
   if (!(after.delta <= limits_.delta)) {
     return beyond("lifetime delta", limits_.delta, before.delta, cost.delta);
+  }
+  if (mixed() && limits_.renyi_order() > 1.0) {
+    return "lifetime delta: reports with a delta of their own came after reports without one, and "
+           "no rule covers both with the " +
+           number_text(limits_.delta) + " that is allowed; remains 0";
   }
   const double order = order_in_force();
   if (order > 1.0 && cost.delta > 0.0 && before.rounds > 0) {

@@ -7,7 +7,9 @@
 // fail with probability delta, and so may the reports. A server that sees the first answers could
 // send the account down the one path or the other, whichever fails more likely, and the two
 // probabilities would add up beyond the limit (docs/ledger.md). What an account does first was
-// chosen before any of its answers, so that may decide.
+// chosen before any of its answers, so that may decide. Where charges of both kinds are there all
+// the same and the first has no delta (accounts that were apart are summed, or the limits had no
+// order then), neither filter covers them, and nothing more is allowed.
 #pragma once
 
 #include <optional>
@@ -24,7 +26,10 @@ class Spending {
   void set_limits(const Limits& limits) { limits_ = limits; }
 
   /// The number of the group that the cost was counted in.
-  std::size_t add(const Cost& cost);
+  std::size_t add(const Cost& cost) { return add(cost, 1); }
+  std::size_t add(const Cost& cost, std::uint64_t count);
+  /// All that another account was charged.
+  void add(const Spending& other);
   const Cost& cost(std::size_t group) const { return groups_[group].cost; }
 
   Spent spent() const;
@@ -49,6 +54,8 @@ class Spending {
   /// The order of the second filter where it is in force, else 0.
   double order_in_force() const;
   bool any_own_delta() const;
+  /// Whether a report with a delta of its own came after a first one that has none.
+  bool mixed() const;
 
   Limits limits_;
   std::vector<Group> groups_;  // in the order of their first charges

@@ -344,10 +344,11 @@ TEST(LedgerEntry, OnlyItsOwnSpellingIsRead) {
     EXPECT_FALSE(decode(text + "\t"));
     EXPECT_FALSE(decode(text + "\t1"));
   }
-  for (const char* text : {"", "\t", "charge", "limits\ta\tb\t-1\t1\t0\t1", "delivered\t01",
-                           "limits\ta\tb\tnan\t1\t0\t1", "limits\ta\tb\t1.0\t1\t0\t1",
-                           "limits\ta\tb\t1\t1\t2\t1", "charge\ta\tb\tt\t4294967296\tm\t1\t0\t1\t1",
-                           "limits\t\tb\t1\t1\t0\t1", "delivered\t18446744073709551616"}) {
+  for (const char* text :
+       {"", "\t", "charge", "limits\ta\tb\t-1\t1\t0\t1", "delivered\t01",
+        "limits\ta\tb\tnan\t1\t0\t1", "limits\ta\tb\t1.0\t1\t0\t1", "limits\ta\tb\t1\t1\t2\t1",
+        "charge\ta\tb\tt\t4294967296\tm\t1\t0\t1\t1", "limits\ta\t\t1\t1\t0\t1",
+        "charge\t\tb\tt\t1\tm\t1\t0\t1\t1", "delivered\t18446744073709551616"}) {
     EXPECT_FALSE(decode(text)) << text;
   }
 }

@@ -165,6 +165,31 @@ TEST(Spending, OwnDeltasAndTheSecondFilterExcludeEachOther) {
   EXPECT_FALSE(unlimited.refusal(with_delta));
 }
 
+// As when accounts that were apart are summed: there is no rule for them, so nothing is allowed.
+TEST(Spending, BothKindsInTheWrongOrderAllowNothingMore) {
+  const Limits limits{.epsilon_per_round = 1.0, .epsilon = 8.0, .delta = 1e-6};
+  const Cost with_delta{0.5, 1e-8, 0.5, 1};
+  Spending pure = with_limits(limits);
+  pure.add(pure_cost(0.5));
+  Spending own = with_limits(limits);
+  own.add(with_delta);
+  Spending both = with_limits(limits);
+  both.add(pure);
+  both.add(own);
+  for (const Cost& cost : {pure_cost(0.5), pure_cost(0.0), with_delta}) {
+    const auto why = both.refusal(cost);
+    ASSERT_TRUE(why);
+    EXPECT_NE(why->find("no rule covers both"), std::string::npos);
+  }
+  EXPECT_EQ(both.spent().epsilon, 1.0);
+  Spending in_order = with_limits(limits);
+  in_order.add(own);
+  in_order.add(pure);
+  EXPECT_FALSE(in_order.refusal(pure_cost(0.5)));
+  both.set_limits(Limits::unlimited());
+  EXPECT_FALSE(both.refusal(pure_cost(0.5)));
+}
+
 /// The greatest probability, over all strategies of a server that sees every answer, with which
 /// the loss exceeds epsilon (in the sense of the hockey-stick divergence, so that a value of delta
 /// is exactly (epsilon, delta)). Reports are randomized response, which is the worst mechanism for
@@ -213,7 +238,8 @@ constexpr std::array<Cost, 3> kCosts = {Cost{0.125, 0.0, 0.125, 1}, Cost{0.5, 0.
 
 Spending of_counts(const Adversary::Counts& counts) {
   Spending spending = with_limits(kSmall);
-  for (std::size_t kind = 0; kind < counts.size(); ++kind) {
+  // Reports with a delta are first, or there are none: nothing else is ever allowed.
+  for (const std::size_t kind : {2U, 0U, 1U}) {
     for (int i = 0; i < counts[kind]; ++i) spending.add(kCosts[kind]);
   }
   return spending;
