@@ -86,7 +86,8 @@ CLI::Option* add_sampling(CLI::App& command, std::optional<double>& sampling) {
                     {.name = "sampling",
                      .high = 1,
                      .low_open = true,
-                     .meaning = "chance to be picked for a round, where nobody sees who is; "
+                     .meaning = "probability of each client to be picked for a round, where nobody "
+                                "sees who is; --clients is then the mean size of a batch; "
                                 "default 1"},
                     sampling);
 }

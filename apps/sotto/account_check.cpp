@@ -18,6 +18,7 @@ struct Arguments {
   std::string file;
   std::string key;
   bool json = false;
+  bool real = false;
 };
 
 nlohmann::json to_json(const CheckedCertificate& checked, const std::string& file) {
@@ -34,7 +35,10 @@ nlohmann::json to_json(const CheckedCertificate& checked, const std::string& fil
   }
   const std::vector<std::string>& ids = checked.mechanism_ids;
   return {{"file", file},
+          {"format", checked.format},
           {"holds", checked.holds()},
+          {"coins", name_of(checked.content.coins)},
+          {"protects", checked.holds() && protects(checked.content.coins)},
           {"signer_known", checked.signer_known},
           {"public_key", checked.public_key},
           {"sotto", checked.sotto_version},
@@ -77,7 +81,7 @@ void print_text(const CheckedCertificate& checked, const std::string& file) {
                             : ", no ledger",
              content.recipe.empty() ? "" : ", recipe " + content.recipe.substr(0, 16));
   fmt::print("{}\n{}\n", claims_table(checked.claims), promise(checked.claims));
-  fmt::print("{}: the certificate holds{}.\n", file,
+  fmt::print("{}{}: the certificate holds{}.\n", coins_line(content.coins), file,
              checked.signer_known ? "" : "; who signed it was not compared (--key)");
 }
 
@@ -93,6 +97,12 @@ Result<int> check(const Arguments& arguments) {
     fmt::print("{}\n", to_json(*checked, arguments.file).dump(2));
   } else {
     print_text(*checked, arguments.file);
+  }
+  const Coins coins = checked->content.coins;
+  if (checked->holds() && arguments.real && !protects(coins)) {
+    return fail(ErrorKind::kRefused,
+                arguments.file + ": --real: its coins are not the clients' own (" +
+                    std::string(name_of(coins)) + "): it describes a plan, protects nobody");
   }
   if (checked->holds()) return 0;
   std::string wrong;
@@ -112,14 +122,18 @@ void add_account_check(CLI::App& account, Action& action) {
   command
       .add_option("--key", arguments->key, "the public key of whom you expect to have signed it")
       ->type_name("PUBLIC.pem");
+  command.add_flag("--real", arguments->real,
+                   "refuse a certificate whose coins were not the clients' own");
   command.add_flag("--json", arguments->json, "machine-readable output");
   command.footer(
       "The mechanism is built anew from the parameters in the file; its thresholds, guarantee\n"
       "and all claims must be those of the file to the last digit, and the signature must be\n"
-      "over all of it. Exit code 1 where anything differs.\n\n"
+      "over all of it. Exit code 1 where anything differs. A simulation's or a rehearsal's\n"
+      "certificate holds, but describes a plan and protects nobody (\"protects\": false): with\n"
+      "--real it is exit code 1 as well.\n\n"
       "Examples:\n"
       "  sotto account check runs/srr-mnist/certificate.json\n"
-      "  sotto account check certificate.json --key public.pem\n"
+      "  sotto account check certificate.json --key public.pem --real\n"
       "  sotto account check certificate.json --json | jq '.claims[].epsilon'");
   command.callback([&action, arguments] { action = [arguments] { return check(*arguments); }; });
 }

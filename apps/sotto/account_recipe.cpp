@@ -48,6 +48,7 @@ Exposure first_rounds(Exposure exposure, std::uint64_t rounds) {
   for (Turn& turn : exposure.turns) {
     turn.rounds = std::min(turn.rounds, rounds);
     rounds -= turn.rounds;
+    turn.held = std::min(turn.held, turn.rounds);
     std::uint64_t left = turn.rounds;
     for (auto& [size, count] : turn.batches) {
       count = std::min(count, left);

@@ -78,6 +78,19 @@ std::string promise(const std::vector<Claim>& claims) {
   return wrapped(text);
 }
 
+std::string coins_line(Coins coins) {
+  switch (coins) {
+    case Coins::kClients:
+      return "Coins: clients' own system randomness, by the word of who ran it.\n";
+    case Coins::kUnsaid:
+      return "Coins: the file does not say whose they were; by itself it protects nobody.\n";
+    case Coins::kSimulation:
+    case Coins::kRehearsal:
+      break;
+  }
+  return fmt::format("Coins: {}. It describes a plan, protects nobody.\n", name_of(coins));
+}
+
 std::string record_promise(const std::vector<Claim>& claims) {
   const Claim* const claim = record_claim(claims);
   if (claim == nullptr) return "";

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sotto/certificate.h"
 #include "sotto/claims.h"
 
 namespace sotto::cli {
@@ -13,6 +14,9 @@ std::string claims_table(const std::vector<Claim>& claims);
 
 /// One plain sentence: what a client is promised over the whole training.
 std::string promise(const std::vector<Claim>& claims);
+
+/// Whose coins hide the clients, and what follows: a line.
+std::string coins_line(Coins coins);
 
 /// The same about a single record, where clients randomize record by record; else empty.
 std::string record_promise(const std::vector<Claim>& claims);

@@ -43,6 +43,9 @@ class PrivacyLoss {
   /// The client takes part with probability `rate`, and the adversary does not see whether (a fixed
   /// number of clients, all sets equally likely).
   PrivacyLoss sampled(double rate) const;
+  /// One of several, drawn with these chances whatever the data; the adversary sees which.
+  struct Weighted;
+  static PrivacyLoss one_of(const std::vector<Weighted>& parts);
   /// Of (P, Q) with a record against without it: every record is drawn on its own with probability
   /// `rate`, and nobody sees which were. P is that of this loss's first direction.
   PrivacyLoss poisson(double rate) const;
@@ -75,6 +78,11 @@ class PrivacyLoss {
   std::optional<Side> backward_;  // where it differs from forward_
 };
 
+struct PrivacyLoss::Weighted {
+  double chance = 0.0;
+  PrivacyLoss loss;
+};
+
 /// The loss of one report of the mechanism. Of Gaussian noise: that of the exact law, to which the
 /// sampler's arithmetic adds Background::coupling.
 PrivacyLoss loss_of(const Mechanism& mechanism);
@@ -101,11 +109,13 @@ std::vector<Bound> composition_bounds(double epsilon0, std::uint64_t count, doub
 
 /// What a batch of the shuffler gives away, composed over `count` batches (chunks times rounds).
 struct ShuffleQuestion {
-  double epsilon0 = 0.0;  // of what one client puts into one batch
-  std::uint64_t clients = 0;
+  double epsilon0 = 0.0;      // of what one client puts into one batch
+  std::uint64_t clients = 0;  // of a batch; where they are sampled, in the mean
   double delta = 1e-6;
   std::uint64_t count = 1;
-  double sampling = 1.0;                // probability to take part, where nobody sees who does
+  /// Probability to take part, each client on its own, where nobody sees who does. The size of a
+  /// batch is then random and seen.
+  double sampling = 1.0;
   std::optional<Background> mechanism;  // where more than epsilon0 is known
   /// Batches of one round, of these `count`: a client is in all of them or in none.
   std::uint64_t chunks = 1;

@@ -54,6 +54,19 @@ struct MechanismSpec {
   Domain domain;
 };
 
+/// Whose random bits hide the clients. What was drawn from a seed that others know hides nothing.
+enum class Coins {
+  kUnsaid,      // a certificate of an older format does not say
+  kClients,     // each client's own, from its operating system
+  kSimulation,  // of the recipe's seed, by one process
+  kRehearsal,   // of the recipe's seed, by processes of a federation
+};
+/// "clients' own system randomness", "public seed (simulation)", "public seed (rehearsal)"; for
+/// kUnsaid "not said".
+std::string_view name_of(Coins coins);
+/// Whether claims made with these coins protect anybody; otherwise they describe a plan.
+constexpr bool protects(Coins coins) { return coins == Coins::kClients; }
+
 /// What a certificate is made of; all else follows from it.
 struct CertificateContent {
   /// How each mechanism of the exposure was made, in any order: they are recognised by identity.
@@ -62,6 +75,7 @@ struct CertificateContent {
   std::optional<LedgerHead> ledger;  // where the ledger ended, if the run kept one
   std::uint64_t accounts = 0;        // of that ledger
   std::string recipe;                // its fingerprint; empty: there was none
+  Coins coins = Coins::kSimulation;  // as far as the signer knows
 };
 
 /// The text of a certificate. Refuses content of which no valid one can be made.
@@ -78,6 +92,7 @@ struct CertificateFinding {
 };
 
 struct CheckedCertificate {
+  std::string format;         // "sotto.certificate.v3"
   std::string sotto_version;  // that wrote it
   CertificateContent content;
   std::vector<std::string> mechanism_ids;  // of content.mechanisms, in their order
@@ -92,6 +107,7 @@ struct CheckedCertificate {
 
 /// Reads a certificate and derives again all that can be. An error where the text is no certificate
 /// (broken, unknown or missing fields, another format); what does not hold is among the findings.
+/// Of the format before this one the numbers of all claims must follow, their words need not.
 Result<CheckedCertificate> examine_certificate(
     std::string_view text, const std::optional<std::string>& expected_public_key = std::nullopt);
 /// The same, but anything that does not hold is an error too.

@@ -39,8 +39,12 @@ struct Turn {
   /// lists have as many mechanisms, of the same kinds): claims hold for the worst of them.
   std::vector<std::vector<std::shared_ptr<const Mechanism>>> variants;
   std::uint64_t rounds = 0;  // the most such rounds that a single client took part in
-  /// Number of such rounds by size of the batch that was released.
+  /// Number of such rounds by the number of well-formed reports that the server was given, whether
+  /// it released anything or not. Rounds of which it was given nothing are missing.
   std::map<std::uint64_t, std::uint64_t> batches;
+  /// How many such rounds there were, whoever took part, also those without a report: all of them
+  /// count where nobody sees who was picked. 0: as many as `batches` and `rounds` say.
+  std::uint64_t held = 0;
 };
 
 /// One mechanism, always the same, in `rounds` rounds with `batch` clients each (0: not released).
@@ -53,14 +57,22 @@ struct Exposure {
   bool every_round = true;  // whether all clients took part in all rounds
   ShuffleMode shuffle = ShuffleMode::kNone;
   std::uint64_t split = 0;  // symbols of a client that travel together; 0: the whole report
-  double sampling = 1.0;    // chance to be picked, where nobody sees who is; 1: it is seen
-  double delta = 1e-6;      // what composed claims may fail with
+  /// Probability of each client to be picked, independently of the others, where nobody sees who is
+  /// but everybody how many; 1: it is seen. It counts together with `population` alone.
+  double sampling = 1.0;
+  std::uint64_t population = 0;  // the clients who may be picked; 0: not known
+  /// The share of a batch's other members who are honest: they keep their coins secret. The rest
+  /// works with the server and hides nobody.
+  double honest = 1.0;
+  double delta = 1e-6;                    // what composed claims may fail with
   std::optional<double> audited_epsilon;  // a measured lower bound for the whole training
   double audit_confidence = 0.0;
 
-  /// The most rounds of a single client, and released batches by size, over all turns.
+  /// The most rounds of a single client, and batches by size, over all turns.
   std::uint64_t rounds() const;
   std::map<std::uint64_t, std::uint64_t> batches() const;
+  /// Whether it may count that nobody sees who was picked.
+  bool hidden() const { return sampling < 1.0 && population > 0; }
   /// Every mechanism once, by identity, in the order in which they come.
   std::vector<std::shared_ptr<const Mechanism>> mechanisms() const;
 };

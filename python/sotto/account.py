@@ -80,6 +80,10 @@ class Certificate:
     public_key: str
     signer_known: bool
     mechanism_ids: List[str]
+    #: Whose coins hid the clients, by the signer's word.
+    coins: str = "not said"
+    #: False for a simulation's or a rehearsal's: it describes a plan, protects nobody.
+    protects: bool = False
 
 
 def best(bounds: Iterable[Bound]) -> Optional[Bound]:
@@ -186,8 +190,11 @@ def loss(mechanism: Mechanism, size: Optional[int] = None) -> PrivacyLoss:
 
 
 def claims(mechanism: Mechanism, *, size: Optional[int] = None, rounds: int = 1, clients: int = 0,
-           shuffled: bool = False, split: int = 0, delta: float = 1e-6) -> List[Claim]:
+           shuffled: bool = False, split: int = 0, delta: float = 1e-6,
+           honest: float = 1.0) -> List[Claim]:
     """All that may be said of a client that sends such a report in each of `rounds` rounds.
+
+    `honest` is the share of a batch's other members who keep their coins secret.
 
     >>> import sotto
     >>> m = sotto.Mechanism("two-point", epsilon=1)
@@ -195,7 +202,9 @@ def claims(mechanism: Mechanism, *, size: Optional[int] = None, rounds: int = 1,
     True
     """
     made = mechanism._made_for(mechanism._size(size))
-    return [Claim(**claim) for claim in _core.claims(made, rounds, clients, shuffled, split, delta)]
+    _within("honest", honest, 0, 1)
+    return [Claim(**claim) for claim in _core.claims(made, rounds, clients, shuffled, split, delta,
+                                                     honest)]
 
 
 def recipe(source: Union[str, "os.PathLike[str]", Dict[str, Any]], *,

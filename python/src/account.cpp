@@ -83,7 +83,7 @@ py::dict plan(const std::string& solve, double target, const Training& training)
 }
 
 py::list claims(const Made& made, std::uint64_t rounds, std::uint64_t batch, bool shuffled,
-                std::uint64_t split, double delta) {
+                std::uint64_t split, double delta, double honest) {
   std::vector<Claim> all;
   {
     py::gil_scoped_release free;
@@ -92,6 +92,7 @@ py::list claims(const Made& made, std::uint64_t rounds, std::uint64_t batch, boo
     exposure.shuffle = shuffled ? ShuffleMode::kShuffler : ShuffleMode::kNone;
     exposure.split = split;
     exposure.delta = delta;
+    exposure.honest = honest;
     all = claims_of(exposure);
   }
   return to_list(all);
@@ -124,6 +125,8 @@ py::dict check(const std::string& text, const std::optional<std::string>& key) {
   return py::dict("holds"_a = checked.holds(), "claims"_a = to_list(checked.claims),
                   "findings"_a = findings, "public_key"_a = checked.public_key,
                   "signer_known"_a = checked.signer_known,
+                  "coins"_a = std::string(name_of(checked.content.coins)),
+                  "protects"_a = checked.holds() && protects(checked.content.coins),
                   "mechanism_ids"_a = checked.mechanism_ids);
 }
 

@@ -8,6 +8,7 @@
 
 #include "account/bound_words.h"
 #include "account/coupling.h"
+#include "account/sizes.h"
 #include "base/exact.h"
 #include "base/text.h"
 #include "sotto/account.h"
@@ -15,8 +16,10 @@
 namespace sotto {
 namespace {
 
-#define SOTTO_SHUFFLER \
-  "the order tells nothing about the senders; the adversary knows the data of all others"
+#define SOTTO_SHUFFLER                                                                      \
+  "the order tells nothing about the senders; all others keep their coins secret, and the " \
+  "adversary "                                                                              \
+  "knows their data"
 
 constexpr std::string_view kAnyMechanism =
     "each release is epsilon0-LDP, also if chosen after the last";
@@ -95,32 +98,28 @@ void settle(Bound& bound, const ShuffleQuestion& question, double local,
   }
 }
 
-/// A closed form for one batch, then sampling, then composition: half of delta is spent on the
-/// batches' own deltas, half on composing them.
+/// A closed form for one batch, then composition: half of delta is spent on the batches' own
+/// deltas, half on composing them.
 class ClosedForm {
  public:
-  ClosedForm(const ShuffleQuestion& question, double delta)
-      : question_(question),
-        delta_(delta),
-        sampling_(question.chunks == 1 ? question.sampling : 1.0) {}
+  ClosedForm(const ShuffleQuestion& question, double delta) : question_(question), delta_(delta) {}
 
   double batch_delta() const {
     const double own =
         question_.count == 1 ? delta_ : delta_ / (2.0 * static_cast<double>(question_.count));
-    return std::min(0.5, own / sampling_);
+    return std::min(0.5, own);
   }
   double composed(double batch_epsilon) const {
-    // ln(1 + rate (e^epsilon - 1)): Balle, Barthe, Gaboardi 2018.
-    const double sampled = up(std::log1p(sampling_ * std::expm1(up(batch_epsilon))));
-    if (question_.count == 1) return sampled;
-    return optimal_epsilon(sampled, question_.count, delta_ / 2.0);
+    if (question_.count == 1) return up(batch_epsilon);
+    return optimal_epsilon(up(batch_epsilon), question_.count, delta_ / 2.0);
   }
 
  private:
   const ShuffleQuestion& question_;
   double delta_;
-  double sampling_;  // of single batches; not used where several share one draw
 };
+
+constexpr const char* kOneSize = "it is for batches of one size, and sampling makes sizes random";
 
 /// Without a shuffler the server sees who takes part, so sampling does not count.
 Bound unshuffled(const ShuffleQuestion& question) {
@@ -141,7 +140,9 @@ Bound unshuffled(const ShuffleQuestion& question) {
 Bound erlingsson(const ShuffleQuestion& question, double local) {
   const double least = ClosedForm(question, question.delta).batch_delta();
   Bound bound = bound_named("erlingsson", question.delta);
-  if (question.epsilon0 > 0.5) {
+  if (question.sampling < 1.0) {
+    bound.reason = kOneSize;
+  } else if (question.epsilon0 > 0.5) {
     bound.reason = "epsilon0 = " + number(question.epsilon0) + " is above 1/2";
   } else if (question.clients < 1000) {
     bound.reason = with_commas(question.clients) + " clients are fewer than 1,000";
@@ -161,6 +162,10 @@ Bound erlingsson(const ShuffleQuestion& question, double local) {
 Bound closed_form(const ShuffleQuestion& question, double local) {
   const auto n = static_cast<double>(question.clients);
   Bound bound = bound_named("closed-form", question.delta);
+  if (question.sampling < 1.0) {
+    bound.reason = kOneSize;
+    return bound;
+  }
   // With a sampler's part of delta taken off, half of it at most, the condition must hold too.
   const double least = ClosedForm(question, question.delta).batch_delta() *
                        (coupling_of(question) > 0.0 ? 0.5 : 1.0);
@@ -180,13 +185,22 @@ Bound closed_form(const ShuffleQuestion& question, double local) {
   return bound;
 }
 
-Bound numerical(std::string_view name, const PrivacyLoss& batch, const ShuffleQuestion& question,
-                double local) {
+/// What a batch of so many clients tells.
+using LossOfBatch = std::function<PrivacyLoss(std::uint64_t clients)>;
+
+/// `report`: what is known of a chunk, where that alone decides.
+Bound numerical(std::string_view name, const LossOfBatch& batch, const ShuffleQuestion& question,
+                double local, const Background* report = nullptr) {
   Bound bound = bound_named(name, question.delta);
-  // A client that takes part is in all batches of the round: they are not sampled one by one.
-  const PrivacyLoss loss = batch.times(question.chunks)
-                               .sampled(question.sampling)
-                               .times(question.count / question.chunks);
+  const std::uint64_t population = population_of(question.clients, question.sampling);
+  const PrivacyLoss round =
+      report != nullptr && question.chunks == 1
+          ? loss_with_silence(*report, population, question.sampling)
+          : loss_over_sizes(
+                population, question.sampling,
+                [&](std::uint64_t clients) { return batch(clients).times(question.chunks); },
+                question.chunks == 1 ? SizeDetail::kFine : SizeDetail::kCoarse);
+  const PrivacyLoss loss = round.times(question.count / question.chunks);
   settle(bound, question, local, [&](double delta) { return loss.epsilon(delta); });
   return bound;
 }
@@ -247,20 +261,26 @@ std::vector<Bound> shuffle_bounds(const ShuffleQuestion& question) {
   const double local = bounds.back().epsilon.value_or(std::numeric_limits<double>::infinity());
   bounds.push_back(erlingsson(question, local));
   bounds.push_back(closed_form(question, local));
-  const auto add = [&](const char* name, const PrivacyLoss& batch) {
-    bounds.push_back(numerical(name, batch, question, local));
+  bounds.push_back(numerical(
+      "clones",
+      [&](std::uint64_t clients) {
+        return PrivacyLoss::shuffled_clones(question.epsilon0, clients);
+      },
+      question, local));
+  const auto add = [&](const char* name, const Background& report) {
+    bounds.push_back(numerical(
+        name, [&](std::uint64_t clients) { return PrivacyLoss::shuffled(report, clients); },
+        question, local, &report));
   };
-  add("clones", PrivacyLoss::shuffled_clones(question.epsilon0, question.clients));
-  add("generic", PrivacyLoss::shuffled({question.epsilon0, 0.0, 0.0}, question.clients));
-  if (question.mechanism && question.mechanism->floor > 0.0) {
-    add("background", PrivacyLoss::shuffled(*question.mechanism, question.clients));
-  }
+  add("generic", {question.epsilon0, 0.0, 0.0});
+  if (question.mechanism && question.mechanism->floor > 0.0) add("background", *question.mechanism);
   if (question.sampling >= 1.0) {
     ShuffleQuestion of_law = question;  // binary randomized response has integers for a sampler
     of_law.mechanism.reset();
-    bounds.push_back(numerical("exact-binary",
-                               PrivacyLoss::shuffled_binary(question.epsilon0, question.clients),
-                               of_law, local));
+    const auto batch = [&](std::uint64_t clients) {
+      return PrivacyLoss::shuffled_binary(question.epsilon0, clients);
+    };
+    bounds.push_back(numerical("exact-binary", batch, of_law, local));
     bounds.back().upper = false;
   }
   return bounds;

@@ -110,6 +110,40 @@ Json parts(const Json& mechanisms, const char* key) {
   return all;
 }
 
+/// What must follow of the claims of an older format: numbers, in rows that it had.
+Json older_claims(const Json& claims) {
+  Json rows = Json::array();
+  for (const Json& claim : claims) {
+    const auto scope = claim.find("scope");
+    const bool text = scope != claim.end() && scope->is_string();
+    if (text && scope->get<std::string>().ends_with(" of the others collude")) continue;
+    rows.push_back(without(without(claim, "theorem"), "assumption"));
+  }
+  return rows;
+}
+
+CertificateFinding compare_claims(const Json& expected, const Json& found,
+                                  const CheckedCertificate& checked) {
+  const auto claims = found.find("claims");
+  const Json theirs = claims == found.end() ? Json(nullptr) : *claims;
+  if (checked.format != kOlderFormat) {
+    return compared("claims", counted(checked.claims.size(), "claim") + ", to the last digit",
+                    expected["claims"], theirs, "claims.");
+  }
+  if (checked.content.exposure.sampling < 1.0) {
+    return {"claims", false,
+            std::string(kOlderFormat) +
+                " accounts for clients that are picked in secret as if they always were equally "
+                "many, which promises too much; " +
+                kCertificateFormat + " does not: let the training be certified by this version"};
+  }
+  const Json ours = older_claims(expected["claims"]);
+  return compared(
+      "claims",
+      counted(ours.size(), "claim") + " of " + kOlderFormat + ", numbers to the last digit", ours,
+      theirs.is_array() ? older_claims(theirs) : theirs, "claims.");
+}
+
 std::vector<CertificateFinding> compare_all(const Json& expected, const Json& found,
                                             const CheckedCertificate& checked) {
   const Json& ours = expected["mechanisms"];
@@ -126,15 +160,13 @@ std::vector<CertificateFinding> compare_all(const Json& expected, const Json& fo
                               : counted(count, "mechanism") + ", built from parameters and domains";
   std::size_t numbers = 0;
   for (const Json& mechanism : ours) numbers += mechanism["constants"].size();
-  const auto claims = found.find("claims");
   return {compared("fields", "all known, none missing", rest(expected), rest(found), ""),
           compared("mechanism", who, built(ours), built(theirs), "mechanisms."),
           compared("thresholds", counted(numbers, "number") + " that decide the law",
                    parts(ours, "constants"), parts(theirs, "constants"), "constants."),
           compared("guarantee", "derived from the thresholds", parts(ours, "guarantee"),
                    parts(theirs, "guarantee"), "guarantees."),
-          compared("claims", counted(checked.claims.size(), "claim") + ", to the last digit",
-                   expected["claims"], claims == found.end() ? Json(nullptr) : *claims, "claims.")};
+          compare_claims(expected, found, checked)};
 }
 
 /// An error for a mechanism that was used and is not among those that are specified.
@@ -186,6 +218,7 @@ Result<CheckedCertificate> examine_certificate(
     std::string_view text, const std::optional<std::string>& expected_public_key) {
   SOTTO_TRY(const Json whole, parse_certificate(text));
   CheckedCertificate checked;
+  checked.format = whole["format"].get<std::string>();
   SOTTO_TRY(CertificateParts read, certificate_content(whole));
   checked.content = std::move(read.content);
   SOTTO_TRY(checked.sotto_version, text_field(whole, "sotto"));
@@ -223,7 +256,7 @@ Result<CheckedCertificate> examine_certificate(
   }
   checked.claims = claims_of(checked.content.exposure);
   const Json expected = certificate_body(checked.content, *mechanisms, checked.claims,
-                                         checked.sotto_version, checked.public_key);
+                                         checked.sotto_version, checked.public_key, checked.format);
   for (CertificateFinding& finding : compare_all(expected, whole, checked)) {
     if (!finding.holds && checked.sotto_version != SOTTO_VERSION) {
       finding.detail += " (written by sotto " + checked.sotto_version + ", derived again by " +

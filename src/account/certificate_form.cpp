@@ -70,7 +70,7 @@ Json mechanism_json(const MechanismSpec& spec, const Mechanism& mechanism) {
           {"guarantee", guarantee_json(mechanism.guarantee())}};
 }
 
-Json turn_json(const Turn& turn, const Mechanisms& mechanisms) {
+Json turn_json(const Turn& turn, const Mechanisms& mechanisms, bool older) {
   Json variants = Json::array();
   for (const auto& together : turn.variants) {
     Json places = Json::array();
@@ -85,13 +85,15 @@ Json turn_json(const Turn& turn, const Mechanisms& mechanisms) {
   for (const auto& [clients, rounds] : turn.batches) {
     batches.push_back({{"clients", clients}, {"rounds", rounds}});
   }
-  return {
+  Json json = {
       {"variants", std::move(variants)}, {"rounds", turn.rounds}, {"batches", std::move(batches)}};
+  if (!older) json["held"] = turn.held;
+  return json;
 }
 
-Json exposure_json(const Exposure& exposure, const Mechanisms& mechanisms) {
+Json exposure_json(const Exposure& exposure, const Mechanisms& mechanisms, bool older) {
   Json turns = Json::array();
-  for (const Turn& turn : exposure.turns) turns.push_back(turn_json(turn, mechanisms));
+  for (const Turn& turn : exposure.turns) turns.push_back(turn_json(turn, mechanisms, older));
   Json json = {{"turns", std::move(turns)},
                {"every_round", exposure.every_round},
                {"shuffle", name_of(exposure.shuffle)},
@@ -99,6 +101,10 @@ Json exposure_json(const Exposure& exposure, const Mechanisms& mechanisms) {
                {"audit", nullptr}};
   put(json, "sampling", exposure.sampling);
   put(json, "delta", exposure.delta);
+  if (!older) {
+    json["population"] = exposure.population;
+    put(json, "honest", exposure.honest);
+  }
   if (exposure.audited_epsilon) {
     Json audit = Json::object();
     put(audit, "epsilon", *exposure.audited_epsilon);
@@ -143,6 +149,8 @@ std::size_t depth_of(std::string_view text) {
   return deepest;
 }
 
+std::string formats() { return std::string(kCertificateFormat) + ", " + kOlderFormat; }
+
 tl::unexpected<Error> not_one(const std::string& why) {
   return fail(ErrorKind::kCorrupt, "not a certificate: " + why);
 }
@@ -151,7 +159,8 @@ tl::unexpected<Error> not_one(const std::string& why) {
 
 nlohmann::json certificate_body(const CertificateContent& content, const Mechanisms& mechanisms,
                                 const std::vector<Claim>& claims, const std::string& version,
-                                const std::string& public_key) {
+                                const std::string& public_key, const std::string& format) {
+  const bool older = format == kOlderFormat;
   Json ledger = nullptr;
   if (content.ledger) {
     ledger = {{"entries", content.ledger->entries},
@@ -162,14 +171,16 @@ nlohmann::json certificate_body(const CertificateContent& content, const Mechani
   for (std::size_t i = 0; i < mechanisms.size(); ++i) {
     specs.push_back(mechanism_json(content.mechanisms[i], *mechanisms[i]));
   }
-  return {{"format", kCertificateFormat},
-          {"sotto", version},
-          {"mechanisms", std::move(specs)},
-          {"exposure", exposure_json(content.exposure, mechanisms)},
-          {"ledger", std::move(ledger)},
-          {"recipe", content.recipe.empty() ? Json(nullptr) : Json(content.recipe)},
-          {"claims", claims_json(claims)},
-          {"public_key", public_key}};
+  Json body = {{"format", format},
+               {"sotto", version},
+               {"mechanisms", std::move(specs)},
+               {"exposure", exposure_json(content.exposure, mechanisms, older)},
+               {"ledger", std::move(ledger)},
+               {"recipe", content.recipe.empty() ? Json(nullptr) : Json(content.recipe)},
+               {"claims", claims_json(claims)},
+               {"public_key", public_key}};
+  if (!older) body["coins"] = name_of(content.coins);
+  return body;
 }
 
 std::string certificate_text(const nlohmann::json& whole) { return whole.dump(2) + '\n'; }
@@ -184,11 +195,11 @@ Result<nlohmann::json> parse_certificate(std::string_view text) {
   Json json = Json::parse(text.begin(), text.end(), nullptr, false);
   if (json.is_discarded()) return not_one("broken or cut off: it is no valid JSON");
   if (!json.is_object() || !json.contains("format")) {
-    return not_one(std::string("it has no 'format'; valid: ") + kCertificateFormat);
+    return not_one("it has no 'format'; valid: " + formats());
   }
-  if (json["format"] != kCertificateFormat) {
+  if (json["format"] != kCertificateFormat && json["format"] != kOlderFormat) {
     return not_one("its format is " + json["format"].dump().substr(0, 60) +
-                   "; valid: " + kCertificateFormat);
+                   "; valid: " + formats());
   }
   const std::string again = certificate_text(json);
   if (again != text) {

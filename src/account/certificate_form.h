@@ -10,16 +10,20 @@
 
 namespace sotto {
 
-inline constexpr const char* kCertificateFormat = "sotto.certificate.v2";
+inline constexpr const char* kCertificateFormat = "sotto.certificate.v3";
+/// Read, not written: it says nothing of coins, honest members and rounds that were held, and
+/// accounts for clients that were picked in secret as if they always were equally many.
+inline constexpr const char* kOlderFormat = "sotto.certificate.v2";
 
 /// The mechanisms of a certificate, built from their specifications, in the same order.
 using Mechanisms = std::vector<std::shared_ptr<const Mechanism>>;
 
-/// All of a certificate but its signature: what follows from the content is derived here. Every
-/// mechanism of a turn must be one of `mechanisms`.
+/// All of a certificate but its signature, in one of the two formats: what follows from the content
+/// is derived here. Every mechanism of a turn must be one of `mechanisms`.
 nlohmann::json certificate_body(const CertificateContent& content, const Mechanisms& mechanisms,
                                 const std::vector<Claim>& claims, const std::string& version,
-                                const std::string& public_key);
+                                const std::string& public_key,
+                                const std::string& format = kCertificateFormat);
 
 /// The text of a certificate as JSON: refuses anything that is not byte for byte what writing it
 /// again gives (so there are no keys twice, no other digits for the same number), and nesting or

@@ -82,8 +82,12 @@ Result<std::vector<std::int64_t>> shape_of(const Json& tensor) {
       return wrong("shape", "a list of whole numbers in [0, 2^40]");
     }
     shape.push_back(extent.get<std::int64_t>());
-    elements = elements == 0 || extent == 0 ? 0 : elements * extent.get<std::uint64_t>();
-    if (elements > kMostElements) return wrong("shape", "one of at most 2^40 elements");
+    const auto count = extent.get<std::uint64_t>();
+    // Compared before they are multiplied: a product of two such numbers can be 0 in 64 bits.
+    if (count > 0 && elements > kMostElements / count) {
+      return wrong("shape", "one of at most 2^40 elements");
+    }
+    elements *= count;
   }
   return shape;
 }
@@ -116,8 +120,11 @@ Result<Domain> domain_of(const Json& mechanism) {
   return domain;
 }
 
-Result<Turn> turn_of(const Json& json) {
+Result<Turn> turn_of(const Json& json, bool older) {
   Turn turn;
+  if (!older) {
+    SOTTO_TRY(turn.held, count(json, "held", kMostRounds));
+  }
   SOTTO_TRY(turn.rounds, count(json, "rounds", kMostRounds));
   SOTTO_TRY(const Json* const batches, array(json, "batches", 1'000'000));
   std::uint64_t released = 0;
@@ -148,8 +155,12 @@ Result<std::vector<std::vector<std::size_t>>> variants_of(const Json& turn, std:
   return all;
 }
 
-Result<Exposure> exposure_of(const Json& json) {
+Result<Exposure> exposure_of(const Json& json, bool older) {
   Exposure exposure;
+  if (!older) {
+    SOTTO_TRY(exposure.population, count(json, "population", kMostClients));
+    SOTTO_TRY(exposure.honest, number(json, "honest", 0.0, 1.0));
+  }
   SOTTO_TRY(const Json* const every, field(json, "every_round"));
   if (!every->is_boolean()) return wrong("every_round", "true or false");
   exposure.every_round = every->get<bool>();
@@ -174,7 +185,31 @@ Result<Exposure> exposure_of(const Json& json) {
   return exposure;
 }
 
+Result<Coins> coins_of(const Json& body) {
+  SOTTO_TRY(const std::string name, text_field(body, "coins"));
+  for (const Coins coins : {Coins::kClients, Coins::kSimulation, Coins::kRehearsal}) {
+    if (name == name_of(coins)) return coins;
+  }
+  return wrong("coins",
+               "\"clients' own system randomness\", \"public seed (simulation)\" or "
+               "\"public seed (rehearsal)\"");
+}
+
 }  // namespace
+
+std::string_view name_of(Coins coins) {
+  switch (coins) {
+    case Coins::kClients:
+      return "clients' own system randomness";
+    case Coins::kSimulation:
+      return "public seed (simulation)";
+    case Coins::kRehearsal:
+      return "public seed (rehearsal)";
+    case Coins::kUnsaid:
+      break;
+  }
+  return "not said";
+}
 
 Result<std::string> text_field(const Json& object, const std::string& key) {
   SOTTO_TRY(const Json* const value, field(object, key));
@@ -185,6 +220,12 @@ Result<std::string> text_field(const Json& object, const std::string& key) {
 Result<CertificateParts> certificate_content(const nlohmann::json& body) {
   CertificateParts parts;
   CertificateContent& content = parts.content;
+  const auto format = body.find("format");
+  const bool older = format != body.end() && *format == kOlderFormat;
+  content.coins = Coins::kUnsaid;
+  if (!older) {
+    SOTTO_TRY(content.coins, coins_of(body));
+  }
   SOTTO_TRY(const Json* const mechanisms, array(body, "mechanisms", kMostMechanisms));
   for (const Json& mechanism : *mechanisms) {
     MechanismSpec spec;
@@ -194,11 +235,11 @@ Result<CertificateParts> certificate_content(const nlohmann::json& body) {
     content.mechanisms.push_back(std::move(spec));
   }
   SOTTO_TRY(const Json* const exposure, field(body, "exposure"));
-  SOTTO_TRY(content.exposure, exposure_of(*exposure));
+  SOTTO_TRY(content.exposure, exposure_of(*exposure, older));
   SOTTO_TRY(const Json* const turns, array(*exposure, "turns", kMostTurns));
   std::uint64_t releases = 0, places = 0;
   for (const Json& json : *turns) {
-    SOTTO_TRY(Turn turn, turn_of(json));
+    SOTTO_TRY(Turn turn, turn_of(json, older));
     SOTTO_TRY(auto variants, variants_of(json, content.mechanisms.size()));
     std::uint64_t weights = 0;
     for (const std::vector<std::size_t>& together : variants) {

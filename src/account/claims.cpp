@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <utility>
 
 #include "account/releases.h"
 #include "account/sampled_claim.h"
@@ -27,6 +28,9 @@ constexpr const char* kRound = "client, one round";
 constexpr const char* kTraining = "client, whole training";
 constexpr const char* kShuffled = ", after the shuffler";
 constexpr const char* kDelayed = ", if delays mixed perfectly";
+/// Shares of the others of a batch who are honest, and the scopes of claims that count on these.
+constexpr std::pair<double, const char*> kColluding[] = {
+    {0.9, ", if a tenth of the others collude"}, {0.5, ", if half of the others collude"}};
 
 std::string counted(std::uint64_t count, const char* what) {
   return with_commas(count) + ' ' + what + (count == 1 ? "" : "s");
@@ -57,15 +61,17 @@ class ClaimTable {
     const Claim round = local(kRound);
     const Claim training = local(kTraining);
     published();
-    if (exposure_.shuffle != ShuffleMode::kShuffler && exposure_.sampling < 1.0) {
-      for (Claim& claim : sampled_claims(exposure_, round)) claims_.push_back(std::move(claim));
+    if (exposure_.shuffle != ShuffleMode::kShuffler && exposure_.hidden()) {
+      for (Claim& claim : sampled_claims(exposure_)) claims_.push_back(std::move(claim));
     }
     if (exposure_.shuffle != ShuffleMode::kNone) {
       const auto batches = exposure_.batches();
       const bool released =
           std::ranges::any_of(batches, [](const auto& batch) { return batch.second > 0; });
-      shuffled(round, released, shuffled_round);
-      shuffled(training, released && exposure_.rounds() > 0, shuffled_training);
+      shuffled(round, released, exposure_, shuffled_round);
+      const bool sent = released && exposure_.rounds() > 0;
+      shuffled(training, sent, exposure_, shuffled_training);
+      if (!delayed() && sent) colluding(training);
     }
     audited();
     return std::move(claims_);
@@ -249,23 +255,25 @@ class ClaimTable {
       theorem += ", times k/N = " + short_number(sampling);
       assumption +=
           "; that sampling multiplies it by k/N holds for small epsilons alone: in general it "
-          "makes ln(1 + (e^epsilon - 1) k/N) of epsilon";
+          "makes ln(1 + (e^epsilon - 1) m/N) of epsilon, where m of N are heard";
     }
     claims_.push_back({"as published, client", alpha, 0.0, theorem, assumption, source});
   }
 
-  std::string shuffler_assumption(double coupling) const {
+  std::string shuffler_assumption(const Exposure& exposure, double coupling) const {
     std::string text = delayed()
                            ? "an anonymous channel that hides who sent what and mixes all chunks "
                              "of a round; random delays alone are none: they hide nothing from a "
                              "server that sees connections; every batch"
                            : "a shuffler that keeps order and senders secret and does not work "
                              "with the server; every batch that reaches the server";
-    text +=
-        " has the reports of " + sizes() + "; the server may know the data of all other clients";
-    if (exposure_.sampling < 1.0) {
-      text += "; nobody sees who was picked (probability " + short_number(exposure_.sampling) + ')';
-    }
+    text += exposure.hidden()
+                ? " has the reports of those who were picked, each of " +
+                      counted(exposure.population, "client") + " with probability " +
+                      short_number(exposure.sampling) + ", and nobody sees who was, but how many"
+                : " has the well-formed reports of " + sizes();
+    text += "; " + honest_words(exposure.honest) +
+            " keep the coins of their reports secret; the server may know their data";
     if (coupling > 0.0) {
       text +=
           "; the sampler's floating point costs a part of delta (a report leaves its exact law "
@@ -273,6 +281,12 @@ class ClaimTable {
           two_digits_up(coupling) + ')';
     }
     return text;
+  }
+
+  static std::string honest_words(double honest) {
+    if (honest >= 1.0) return "all others of a batch";
+    return short_number(100.0 * honest) +
+           " % of the others of a batch, who alone count as its members,";
   }
 
   bool delayed() const { return exposure_.shuffle == ShuffleMode::kLatency; }
@@ -294,9 +308,11 @@ class ClaimTable {
     return split == 1 ? "single weights" : "chunks of " + with_commas(split) + " weights";
   }
 
-  void shuffled(const Claim& local, bool released, ShuffledEpsilon (*amplify)(const Exposure&)) {
+  void shuffled(const Claim& local, bool released, const Exposure& exposure,
+                ShuffledEpsilon (*amplify)(const Exposure&), const char* suffix = "") {
     Claim claim = local;
     claim.scope += delayed() ? kDelayed : kShuffled;
+    claim.scope += suffix;
     if (!released) {
       claim.epsilon = 0.0;
       claim.delta = 0.0;
@@ -311,7 +327,7 @@ class ClaimTable {
       claims_.push_back(std::move(claim));
       return;
     }
-    const ShuffledEpsilon answer = amplify(exposure_);
+    const ShuffledEpsilon answer = amplify(exposure);
     // A gain of less than a part in a thousand is not worth an assumption.
     if (answer.epsilon && *answer.epsilon < 0.999 * local.epsilon) {
       claim.epsilon = *answer.epsilon;
@@ -319,8 +335,8 @@ class ClaimTable {
       claim.theorem = "shuffling of " + split_words() +
                       " among reports with a common background, composed over chunks" +
                       (local.scope == kRound ? "" : " and rounds");
-      claim.assumption = shuffler_assumption(answer.coupling);
-      if (local.assumption != kNoAssumption)
+      claim.assumption = shuffler_assumption(exposure, answer.coupling);
+      if (local.assumption != kNoAssumption && !exposure.hidden())
         claim.assumption = local.assumption + "; " + claim.assumption;
     } else {
       claim.theorem =
@@ -328,6 +344,16 @@ class ClaimTable {
           (answer.epsilon ? "batches of " + sizes() + " are too small" : answer.reason);
     }
     claims_.push_back(std::move(claim));
+  }
+
+  /// The same where more of a batch's members work with the server than the exposure says.
+  void colluding(const Claim& training) {
+    for (const auto& [honest, suffix] : kColluding) {
+      if (honest >= exposure_.honest) continue;
+      Exposure fewer = exposure_;
+      fewer.honest = honest;
+      shuffled(training, true, fewer, shuffled_training, suffix);
+    }
   }
 
   void audited() {

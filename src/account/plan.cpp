@@ -7,6 +7,7 @@
 
 #include "account/bound_words.h"
 #include "account/coupling.h"
+#include "account/sizes.h"
 #include "base/exact.h"
 
 namespace sotto {
@@ -19,13 +20,24 @@ constexpr int kSmallestPower = -9;
 /// comes after.
 Result<PrivacyLoss> shuffled_training(const Training& training) {
   SOTTO_TRY(const Background chunk, chunk_of(training, training.split));
-  PrivacyLoss round =
-      PrivacyLoss::shuffled(chunk, training.clients).times(training.weights / training.split);
-  if (const std::uint64_t rest = training.weights % training.split; rest > 0) {
-    SOTTO_TRY(const Background last, chunk_of(training, rest));
-    round = round.with(PrivacyLoss::shuffled(last, training.clients));
+  const std::uint64_t full = training.weights / training.split;
+  const std::uint64_t rest = training.weights % training.split;
+  Background last;
+  if (rest > 0) {
+    SOTTO_TRY(last, chunk_of(training, rest));
   }
-  return round.sampled(training.sampling).times(training.rounds);
+  const std::uint64_t population = population_of(training.clients, training.sampling);
+  const PrivacyLoss round =
+      full + rest == 1 ? loss_with_silence(chunk, population, training.sampling)
+                       : loss_over_sizes(
+                             population, training.sampling,
+                             [&](std::uint64_t clients) {
+                               PrivacyLoss all = PrivacyLoss::shuffled(chunk, clients).times(full);
+                               if (rest == 0) return all;
+                               return all.with(PrivacyLoss::shuffled(last, clients));
+                             },
+                             SizeDetail::kCoarse);
+  return round.times(training.rounds);
 }
 
 /// The index of the least planned epsilon that is not below `epsilon`; the last one at most.

@@ -23,9 +23,9 @@ struct Training {
   std::uint64_t weights = 1;  // that a client sends in a round
   std::uint64_t split = 1;    // weights that travel together, at most all; the last may be fewer
   std::uint64_t rounds = 1;
-  std::uint64_t clients = 1;  // of one batch, this one included
+  std::uint64_t clients = 1;  // of one batch, this one included; in the mean if sampled
   bool local = false;         // no shuffler: composition alone; split and clients do not matter
-  double sampling = 1.0;      // chance to be picked for a round, where nobody sees who is
+  double sampling = 1.0;      // of each client to be picked for a round, where nobody sees who is
   double delta = 1e-6;
   double least_epsilon0 = 1e-9;  // what may be chosen where epsilon0 is open
   double most_epsilon0 = 1000.0;

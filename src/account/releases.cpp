@@ -73,7 +73,7 @@ std::vector<const Mechanism*> alternatives(const Turn& turn, std::size_t place) 
 std::uint64_t all_rounds(const Turn& turn) {
   std::uint64_t sum = 0;
   for (const auto& [size, rounds] : turn.batches) sum += rounds;
-  return std::max(sum, turn.rounds);
+  return std::max({sum, turn.rounds, turn.held});
 }
 
 RoundCost cost_of(const Turn& turn) {

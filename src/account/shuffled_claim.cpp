@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <vector>
 
 #include "account/chunks.h"
 #include "account/coupling.h"
 #include "account/releases.h"
+#include "account/sizes.h"
 #include "base/exact.h"
 #include "base/text.h"
 #include "sotto/account.h"
@@ -27,14 +27,15 @@ constexpr double kHopeless = 100.0;
 constexpr std::size_t kMostSizes = 8;
 constexpr std::size_t kMostKinds = 8;
 
-/// The smallest batches of a turn that a client of `rounds` rounds can have been in. More than
-/// kMostSizes sizes are joined, and those that are joined count as the smallest of them.
-std::vector<Batches> smallest_batches(const Turn& turn, std::uint64_t rounds) {
+/// The smallest batches of a turn that a client of `rounds` rounds can have been in, as large as
+/// their honest members make them. More than kMostSizes sizes are joined, and those that are joined
+/// count as the smallest of them.
+std::vector<Batches> smallest_batches(const Turn& turn, std::uint64_t rounds, double honest) {
   std::vector<Batches> taken;
   std::uint64_t left = rounds;
   for (const auto& [size, count] : turn.batches) {
     const std::uint64_t these = std::min(left, count);
-    if (these > 0) taken.push_back({size, these});
+    if (these > 0) taken.push_back({honest_members(size, honest), these});
     left -= these;
   }
   const std::size_t together = (taken.size() + kMostSizes - 1) / kMostSizes;
@@ -82,18 +83,30 @@ PrivacyLoss loss_of_round(const std::vector<ChunkKind>& kinds, std::uint64_t cli
   return round;
 }
 
-PrivacyLoss loss_of_batches(const std::vector<Shown>& all, double sampling) {
+/// Who was picked is not seen, so every round counts, with every size that it may have had.
+PrivacyLoss loss_of_hidden(const std::vector<Shown>& all, const Exposure& exposure) {
+  const std::uint64_t population = honest_members(exposure.population, exposure.honest);
   PrivacyLoss loss;
-  if (sampling < 1.0) {
+  for (const Shown& shown : all) {
+    std::uint64_t chunks = 0, rounds = 0;
+    for (const ChunkKind& kind : shown.kinds) chunks += kind.count;
+    for (const Batches& batch : shown.batches) rounds += batch.rounds;
+    if (rounds == 0) continue;
     // A client that is not picked is missing from all chunks of the round at once.
-    for (const Shown& shown : all) {
-      for (const Batches& batch : shown.batches) {
-        const PrivacyLoss round = loss_of_round(shown.kinds, batch.size);
-        loss = loss.with(round.sampled(sampling).times(batch.rounds));
-      }
-    }
-    return loss;
+    const PrivacyLoss round =
+        chunks == 1
+            ? loss_with_silence(shown.kinds[0].background, population, exposure.sampling)
+            : loss_over_sizes(
+                  population, exposure.sampling,
+                  [&](std::uint64_t clients) { return loss_of_round(shown.kinds, clients); },
+                  SizeDetail::kCoarse);
+    loss = loss.with(round.times(rounds));
   }
+  return loss;
+}
+
+PrivacyLoss loss_of_batches(const std::vector<Shown>& all) {
+  PrivacyLoss loss;
   // Turns that have chunks and sizes in common share their losses.
   std::map<std::uint64_t, std::vector<ChunkKind>> by_size;
   for (const Shown& shown : all) {
@@ -126,9 +139,10 @@ double coupling_of(const std::vector<Shown>& all) {
   return sum;
 }
 
-ShuffledEpsilon epsilon_at(const std::vector<Shown>& all, double delta, double sampling) {
+ShuffledEpsilon epsilon_at(const std::vector<Shown>& all, const Exposure& exposure) {
   ShuffledEpsilon answer;
-  const PrivacyLoss loss = loss_of_batches(all, sampling);
+  const double delta = exposure.delta;
+  const PrivacyLoss loss = exposure.hidden() ? loss_of_hidden(all, exposure) : loss_of_batches(all);
   answer.coupling = coupling_of(all);
   answer.epsilon =
       coupled_epsilon([&](double part) { return loss.epsilon(part); }, delta, answer.coupling);
@@ -183,8 +197,11 @@ std::vector<Shown> shown_by(const Exposure& exposure, std::string& reason) {
   return all;
 }
 
-double value_of(const ShuffledEpsilon& answer) {
-  return answer.epsilon.value_or(std::numeric_limits<double>::infinity());
+/// Where it is not seen who was picked: `rounds` rounds with as many reports as are expected, which
+/// what they cost in arithmetic is counted by.
+std::vector<Batches> expected_batches(const Exposure& exposure, std::uint64_t rounds) {
+  const double expected = std::ceil(static_cast<double>(exposure.population) * exposure.sampling);
+  return {{static_cast<std::uint64_t>(expected), rounds}};
 }
 
 }  // namespace
@@ -195,8 +212,9 @@ ShuffledEpsilon shuffled_round(const Exposure& exposure) {
   if (!worst.reason.empty()) return worst;
   worst.epsilon = 0.0;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].batches = smallest_batches(exposure.turns[i], 1);
-    ShuffledEpsilon one = epsilon_at({all[i]}, exposure.delta, exposure.sampling);
+    all[i].batches = exposure.hidden() ? expected_batches(exposure, 1)
+                                       : smallest_batches(exposure.turns[i], 1, exposure.honest);
+    ShuffledEpsilon one = epsilon_at({all[i]}, exposure);
     if (!one.epsilon) return one;
     worst.epsilon = std::max(*worst.epsilon, *one.epsilon);
     worst.coupling = std::max(worst.coupling, one.coupling);
@@ -209,18 +227,12 @@ ShuffledEpsilon shuffled_training(const Exposure& exposure) {
   std::vector<Shown> all = shown_by(exposure, best.reason);
   if (!best.reason.empty()) return best;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].batches = smallest_batches(exposure.turns[i], exposure.turns[i].rounds);
-  }
-  best = epsilon_at(all, exposure.delta, 1.0);
-  if (exposure.sampling < 1.0) {
+    const Turn& turn = exposure.turns[i];
     // Whoever does not see who was picked cannot tell which rounds a client was in: all count.
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i].batches = smallest_batches(exposure.turns[i], all_rounds(exposure.turns[i]));
-    }
-    ShuffledEpsilon hidden = epsilon_at(all, exposure.delta, exposure.sampling);
-    if (value_of(hidden) < value_of(best)) best = std::move(hidden);
+    all[i].batches = exposure.hidden() ? expected_batches(exposure, all_rounds(turn))
+                                       : smallest_batches(turn, turn.rounds, exposure.honest);
   }
-  return best;
+  return epsilon_at(all, exposure);
 }
 
 }  // namespace sotto

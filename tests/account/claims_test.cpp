@@ -214,7 +214,7 @@ TEST(Claims, SingleWeightsAmongAThousandClients) {
   EXPECT_LE(one.epsilon, generic * 1.001);
   EXPECT_EQ(one.delta, 1e-6);
   for (const char* part :
-       {"shuffler", "does not work with the server", "1,000 clients", "data of"}) {
+       {"shuffler", "does not work with the server", "1,000 clients", "may know their data"}) {
     EXPECT_NE(one.assumption.find(part), std::string::npos) << part;
   }
   // One round is the whole training here.
@@ -258,7 +258,8 @@ TEST(Claims, AShufflerNeverMakesThingsWorse) {
     }
   }
   const std::vector<Claim> alone = claims_of(*two_point, shuffled(1, 4, 1));
-  EXPECT_NE(alone.back().theorem.find("too small"), std::string::npos);
+  EXPECT_NE(last(alone, "client, whole training, after the shuffler").theorem.find("too small"),
+            std::string::npos);
   const std::vector<Claim> whole = claims_of(*two_point, shuffled(100'000, 4, 0));
   EXPECT_NE(whole.back().theorem.find("too much to hide"), std::string::npos);
 }
@@ -277,7 +278,7 @@ TEST(Claims, TheSmallestBatchesCount) {
       last(claims_of(*two_point, mixed), "client, one round, after the shuffler").epsilon,
       last(claims_of(*two_point, shuffled(200, 1, 1)), "client, one round, after the shuffler")
           .epsilon);
-  // Rounds that released nothing show the server nothing, and still cost locally.
+  // Rounds of which the server was given nothing show it nothing, and still cost locally.
   Exposure few = shuffled(1000, 5, 1);
   few.turns[0].batches = {{1000, 2}};
   EXPECT_EQ(after_shuffler(*two_point, few), after_shuffler(*two_point, shuffled(1000, 2, 1)));
@@ -302,9 +303,41 @@ TEST(Claims, WhoWasPickedMayBeSecret) {
   seen.turns[0].rounds = 12;  // the most of any client, out of 30
   Exposure hidden = seen;
   hidden.sampling = 0.1;
+  hidden.population = 10'000;
   EXPECT_LT(after_shuffler(*two_point, hidden), after_shuffler(*two_point, seen));
-  EXPECT_NE(claims_of(*two_point, hidden).back().assumption.find("who was picked"),
+  const std::vector<Claim> claims = claims_of(*two_point, hidden);
+  const Claim& claim = last(claims, "client, whole training, after the shuffler");
+  for (const char* part : {"those who were picked", "10,000 clients", "but how many"}) {
+    EXPECT_NE(claim.assumption.find(part), std::string::npos) << part;
+  }
+}
+
+TEST(Claims, OthersWhoColludeHideNobody) {
+  const auto vector = made("privunit", 100, {{"epsilon", 3.0}});
+  const Exposure all = shuffled(10'001, 5, 0);
+  const std::vector<Claim> claims = claims_of(*vector, all);
+  const std::string scope = "client, whole training, after the shuffler";
+  const Claim& tenth = last(claims, scope + ", if a tenth of the others collude");
+  const Claim& half = last(claims, scope + ", if half of the others collude");
+  EXPECT_EQ(tenth.epsilon, after_shuffler(*vector, shuffled(9'001, 5, 0)));
+  EXPECT_EQ(half.epsilon, after_shuffler(*vector, shuffled(5'001, 5, 0)));
+  EXPECT_LT(last(claims, scope).epsilon, tenth.epsilon);
+  EXPECT_LT(tenth.epsilon, half.epsilon);
+  EXPECT_NE(half.assumption.find("50 % of the others"), std::string::npos);
+  EXPECT_NE(last(claims, scope).assumption.find("coins of their reports secret"),
             std::string::npos);
+  // They are warnings: a training is called by what its exposure says of its members.
+  EXPECT_FALSE(promises_client(half.scope));
+  EXPECT_EQ(client_claim(claims)->scope, scope);
+  Exposure fewer = all;
+  fewer.honest = 0.5;
+  EXPECT_EQ(after_shuffler(*vector, fewer), half.epsilon);
+  for (const Claim& claim : claims_of(*vector, fewer)) {
+    EXPECT_FALSE(claim.scope.ends_with("collude")) << claim.scope;  // it would promise more
+  }
+  // Nobody is left to hide behind: no gain.
+  fewer.honest = 1e-6;
+  EXPECT_EQ(after_shuffler(*vector, fewer), local(*vector, fewer));
 }
 
 TEST(Claims, NoneStaysInfinite) {

@@ -59,10 +59,15 @@ TEST(Extremes, BatchesOfARoundAreSampledTogether) {
   const double together = batch.times(50).sampled(0.1).times(10).epsilon(1e-6);
   EXPECT_GT(together, 1.05 * batch.sampled(0.1).times(500).epsilon(1e-6));
   for (const Bound& bound : shuffle_bounds(question)) {
+    // Batches are larger and smaller than 2,000, which costs more than if all were alike.
     if (bound.name == "generic") {
-      EXPECT_DOUBLE_EQ(*bound.epsilon, together);
+      EXPECT_GT(*bound.epsilon, together);
+      EXPECT_LT(*bound.epsilon, 1.1 * together);
     } else if (bound.valid()) {
       EXPECT_GE(*bound.epsilon, together) << bound.name;
+    }
+    if (bound.name == "erlingsson" || bound.name == "closed-form") {
+      EXPECT_FALSE(bound.valid());
     }
   }
 }

@@ -122,7 +122,10 @@ TEST(Price, SamplesRoundsAndNotChunks) {
   training.sampling = 0.1;
   const PrivacyLoss batch = PrivacyLoss::shuffled({0.5, 0.0, 0.0}, 2000);
   const double found = *price(training).value().epsilon;
-  EXPECT_DOUBLE_EQ(found, batch.times(50).sampled(0.1).times(10).epsilon(1e-6));
+  // Batches are larger and smaller than 2,000, which costs a little.
+  const double alike = batch.times(50).sampled(0.1).times(10).epsilon(1e-6);
+  EXPECT_GT(found, alike);
+  EXPECT_LT(found, 1.1 * alike);
   EXPECT_GT(found, 1.05 * batch.sampled(0.1).times(500).epsilon(1e-6));
 }
 

@@ -244,18 +244,17 @@ TEST(Turns, WhoIsPickedInSecret) {
   Exposure exposure = of({turn_of(vector, 3)});
   exposure.turns[0].batches = {{100, 30}};  // 30 rounds; a client was in 3 of them
   exposure.sampling = 0.1;
+  exposure.population = 1000;
   const std::vector<Claim> claims = claims_of(exposure);
   const std::string one = "client, one round, if nobody sees who was picked";
   const std::string all = "client, whole training, if nobody sees who was picked";
   const double epsilon = vector->guarantee().epsilon;
-  const double amplified = std::log1p(0.1 * std::expm1(epsilon));
-  EXPECT_GE(best(exposure, one), amplified);
-  EXPECT_NEAR(best(exposure, one), amplified, 1e-9);
+  // A round may have had more than its hundred reports: up to 150 but for probability 10^-6.
+  EXPECT_GT(best(exposure, one), std::log1p(0.1 * std::expm1(epsilon)));
+  EXPECT_LE(best(exposure, one), std::log1p(0.15 * std::expm1(epsilon)));
   // All thirty rounds count, by sum or by composition.
-  EXPECT_LE(best(exposure, all), 30 * amplified * (1.0 + 1e-9));
-  const double exact = PrivacyLoss::pure(epsilon).sampled(0.1).times(30).epsilon(1e-6);
-  EXPECT_GE(best(exposure, all), exact * 0.999);
-  EXPECT_LE(best(exposure, all), exact * 1.01);
+  EXPECT_GE(best(exposure, all), PrivacyLoss::pure(epsilon).sampled(0.1).times(30).epsilon(1e-6));
+  EXPECT_LE(best(exposure, all), PrivacyLoss::pure(epsilon).sampled(0.15).times(30).epsilon(1e-6));
   EXPECT_FALSE(promises_client(all));
   EXPECT_EQ(client_claim(claims)->scope, "client, whole training");
   EXPECT_NE(claims.back().assumption.find("tells nobody"), std::string::npos);
@@ -288,6 +287,7 @@ TEST(Turns, AlphaIsShownBesideTheEpsilonThatItIs) {
   EXPECT_NEAR(epsilons(exposure, "client, whole training")[0], 1000.0, 1e-6);
   // k of N picked: the authors multiply by k/N, and the table says when that holds.
   exposure.sampling = 0.2;
+  exposure.population = 50;
   claims = claims_of(exposure);
   for (const Claim& claim : claims) {
     if (claim.scope != "as published, client") continue;

@@ -50,6 +50,7 @@ inline CertificateContent shuffled_content() {
   content.exposure.every_round = false;
   content.exposure.shuffle = ShuffleMode::kShuffler;
   content.exposure.split = 1;
+  content.exposure.honest = 0.5;
   content.exposure.audited_epsilon = 0.25;
   content.exposure.audit_confidence = 0.95;
   return content;
@@ -75,6 +76,10 @@ inline CertificateContent several_content() {
   content.exposure.shuffle = ShuffleMode::kLatency;
   content.exposure.split = 2;
   content.exposure.sampling = 0.5;
+  content.exposure.population = 24;  // few: sizes take a while each
+  content.exposure.honest = 0.75;
+  content.exposure.turns[0].held = 5;
+  content.coins = Coins::kRehearsal;
   return content;
 }
 

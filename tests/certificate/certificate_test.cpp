@@ -26,6 +26,9 @@ TEST(Certificate, HoldsAndTellsWhatWasPutIn) {
     EXPECT_EQ(checked->content.exposure.batches(), content.exposure.batches());
     EXPECT_EQ(checked->content.exposure.shuffle, content.exposure.shuffle);
     EXPECT_EQ(checked->content.exposure.sampling, content.exposure.sampling);
+    EXPECT_EQ(checked->content.exposure.population, content.exposure.population);
+    EXPECT_EQ(checked->content.exposure.honest, content.exposure.honest);
+    EXPECT_EQ(checked->content.coins, content.coins);
     EXPECT_EQ(checked->content.exposure.audited_epsilon, content.exposure.audited_epsilon);
     EXPECT_EQ(checked->content.exposure.delta, content.exposure.delta);
     ASSERT_EQ(checked->content.ledger.has_value(), content.ledger.has_value());
@@ -46,6 +49,7 @@ TEST(Certificate, HoldsAndTellsWhatWasPutIn) {
       const Turn &read = checked->content.exposure.turns[i], &sent = content.exposure.turns[i];
       EXPECT_EQ(read.rounds, sent.rounds);
       EXPECT_EQ(read.batches, sent.batches);
+      EXPECT_EQ(read.held, sent.held);
       ASSERT_EQ(read.variants.size(), sent.variants.size());
       for (std::size_t v = 0; v < sent.variants.size(); ++v) {
         ASSERT_EQ(read.variants[v].size(), sent.variants[v].size());
@@ -145,13 +149,80 @@ std::set<std::string> unnoticed(const CertificateContent& content, const std::st
 TEST(Certificate, WhatFollowsFromTheContentIsFoundWhoeverSigns) {
   // Nothing follows from these: they are the signer's word. Without a shuffler the split is idle.
   EXPECT_EQ(unnoticed(small_content(), ""),
-            (std::set<std::string>{"/exposure/split", "/ledger/accounts", "/ledger/entries",
+            (std::set<std::string>{"/exposure/population", "/exposure/split",
+                                   "/exposure/turns/0/held", "/ledger/accounts", "/ledger/entries",
                                    "/ledger/hash", "/recipe", "/sotto"}));
   EXPECT_EQ(unnoticed(shuffled_content(), "/claims"), std::set<std::string>{});
   // A fourth round that no client took part in twice, and the last digit of a percentage.
   EXPECT_EQ(
       unnoticed(shuffled_content(), "/exposure"),
-      (std::set<std::string>{"/exposure/audit/confidence", "/exposure/turns/0/batches/1/rounds"}));
+      (std::set<std::string>{"/exposure/audit/confidence", "/exposure/population",
+                             "/exposure/turns/0/batches/1/rounds", "/exposure/turns/0/held"}));
+}
+
+TEST(Certificate, SaysWhoseCoinsTheyWere) {
+  for (const Coins coins : {Coins::kClients, Coins::kSimulation, Coins::kRehearsal}) {
+    CertificateContent content = small_content();
+    content.coins = coins;
+    const auto checked = check_certificate(made_text(content));
+    ASSERT_TRUE(checked) << checked.error().message;
+    EXPECT_EQ(checked->content.coins, coins);
+    EXPECT_EQ(protects(checked->content.coins), coins == Coins::kClients);
+  }
+  // It is signed: nobody else can make a rehearsal real.
+  CertificateContent rehearsal = small_content();
+  rehearsal.coins = Coins::kRehearsal;
+  Json certificate = Json::parse(made_text(rehearsal));
+  EXPECT_EQ(certificate["coins"], "public seed (rehearsal)");
+  certificate["coins"] = name_of(Coins::kClients);
+  const auto changed = examine_certificate(certificate.dump(2) + '\n');
+  ASSERT_TRUE(changed);
+  EXPECT_EQ(broken(*changed), std::vector<std::string>{"signature"});
+  for (const char* other : {"not said", "clients", ""}) {
+    certificate["coins"] = other;
+    EXPECT_FALSE(examine_certificate(forged(certificate))) << other;
+  }
+  certificate.erase("coins");
+  EXPECT_FALSE(examine_certificate(forged(certificate)));
+  // What nobody says cannot be certified.
+  rehearsal.coins = Coins::kUnsaid;
+  EXPECT_FALSE(make_certificate(rehearsal, test_key()));
+}
+
+/// As an earlier version wrote it, of a run with a shuffler.
+std::string older_text() {
+  std::ifstream file(std::string(SOTTO_CERTIFICATES) + "/v2.json");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Certificate, OfTheFormatBeforeIsReadAndSaysNothingOfCoins) {
+  const auto checked = check_certificate(older_text());
+  ASSERT_TRUE(checked) << checked.error().message;
+  EXPECT_EQ(checked->format, "sotto.certificate.v2");
+  EXPECT_EQ(checked->content.coins, Coins::kUnsaid);
+  EXPECT_FALSE(protects(checked->content.coins));
+  EXPECT_EQ(checked->content.exposure.honest, 1.0);
+  // Its numbers must follow as ever.
+  Json certificate = Json::parse(older_text());
+  for (std::size_t i = 0; i < certificate["claims"].size(); ++i) {
+    Json lower = certificate;
+    lower["claims"][i]["epsilon"] = 0.5;
+    lower["claims"][i]["epsilon_hex"] = "0x1p-1";
+    EXPECT_EQ(broken(*examine_certificate(forged(lower))), std::vector<std::string>{"claims"}) << i;
+  }
+  Json fewer = certificate;
+  fewer["claims"].erase(1);
+  EXPECT_EQ(broken(*examine_certificate(forged(fewer))), std::vector<std::string>{"claims"});
+  Json mixed = certificate;  // of both formats
+  mixed["coins"] = name_of(Coins::kClients);
+  EXPECT_EQ(broken(*examine_certificate(forged(mixed))), std::vector<std::string>{"fields"});
+  // Clients that were picked in secret were accounted for wrongly: refused by name.
+  certificate["exposure"]["sampling"] = 0.5;
+  certificate["exposure"]["sampling_hex"] = "0x1p-1";
+  const auto sampled = examine_certificate(forged(certificate));
+  ASSERT_TRUE(sampled);
+  ASSERT_EQ(broken(*sampled), std::vector<std::string>{"claims"});
+  EXPECT_NE(sampled->findings.back().detail.find("promises too much"), std::string::npos);
 }
 
 TEST(Certificate, AConsistentLieNeedsTheKeyToBeFound) {
@@ -209,11 +280,17 @@ TEST(Certificate, EveryMechanismThatWasUsedIsSpecified) {
 TEST(Certificate, WhatFollowsFromSeveralMechanismsIsFoundToo) {
   EXPECT_EQ(unnoticed(several_content(), "/claims/0"), std::set<std::string>{});
   EXPECT_EQ(unnoticed(several_content(), "/mechanisms/3/parameters"), std::set<std::string>{});
-  for (const char* part : {"/rounds", "/batches/0/rounds", "/batches/0/clients"}) {
-    for (const char* turn : {"/exposure/turns/0", "/exposure/turns/1"}) {
-      EXPECT_EQ(unnoticed(several_content(), std::string(turn) + part), std::set<std::string>{});
+  // Where nobody sees who was picked, a batch may have any size: only then nothing follows from it.
+  CertificateContent seen = several_content();
+  seen.exposure.sampling = 1.0;
+  for (const char* turn : {"/exposure/turns/0", "/exposure/turns/1"}) {
+    for (const char* part : {"/rounds", "/batches/0/clients"}) {
+      EXPECT_EQ(unnoticed(seen, std::string(turn) + part), std::set<std::string>{});
     }
+    EXPECT_EQ(unnoticed(several_content(), std::string(turn) + "/rounds"), std::set<std::string>{});
   }
+  EXPECT_EQ(unnoticed(several_content(), "/exposure/turns/0/held"), std::set<std::string>{});
+  EXPECT_EQ(unnoticed(several_content(), "/exposure/population"), std::set<std::string>{});
 }
 
 TEST(Certificate, UnknownAndMissingFieldsAreFound) {

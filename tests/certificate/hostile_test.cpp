@@ -48,7 +48,7 @@ TEST(Hostile, OtherThings) {
   expect_refused(std::string("\0\0\0", 3), "no valid JSON");
   expect_refused("\xff\xfe", "no valid JSON");
   const std::string text = made_text(small_content());
-  expect_refused(replaced(text, "certificate.v2", "certificate.v1"), "its format is");
+  expect_refused(replaced(text, "certificate.v3", "certificate.v1"), "its format is");
 }
 
 TEST(Hostile, KeysTwiceAndOtherSpellings) {

@@ -1,13 +1,13 @@
-// make_certificate KEY.pem FILE: writes the certificate of an invented run, for the end-to-end
-// tests of `sotto account check`, which need no training then.
+// make_certificate KEY.pem FILE [real]: writes the certificate of an invented run, for the
+// end-to-end tests of `sotto account check`, which need no training then.
 #include <cstdio>
 
 #include "flat_layout.h"
 #include "sotto/certificate.h"
 
 int main(int count, char** arguments) {
-  if (count != 3) {
-    std::fprintf(stderr, "usage: make_certificate KEY.pem FILE\n");
+  if (count != 3 && count != 4) {
+    std::fprintf(stderr, "usage: make_certificate KEY.pem FILE [real]\n");
     return 2;
   }
   using namespace sotto;
@@ -20,6 +20,7 @@ int main(int count, char** arguments) {
   content.exposure.shuffle = ShuffleMode::kShuffler;
   content.ledger = LedgerHead{50'000, std::string(64, 'a')};
   content.accounts = 5000;
+  if (count == 4) content.coins = Coins::kClients;
   const auto key = SigningKey::read(arguments[1]);
   if (key && write_certificate(arguments[2], content, *key)) return 0;
   return 1;
