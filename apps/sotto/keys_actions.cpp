@@ -204,6 +204,9 @@ Result<int> keys_policy(const KeysPolicyOptions& options) {
                       {"rounds", read.rounds},
                       {"min_batch", read.min_batch},
                       {"unit_epsilon", optional(read.unit_epsilon)},
+                      {"weights", read.work.weights},
+                      {"memory_mb", read.work.memory_mb},
+                      {"epochs", read.work.epochs},
                       {"server_key", identity::to_hex(read.server_key)}};
     fmt::print("{}\n", all.dump(2));
   } else {

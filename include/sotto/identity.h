@@ -16,7 +16,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -93,11 +95,9 @@ enum class Fault {
   kRevoked,       // on the authority's list
   kWrongRole,     // a client where a shuffler is expected
   kOtherSender,   // the request names another sender than the certificate
-  kStale,         // signed too long ago
-  kEarly,         // signed in the future: a clock is wrong
+  kBehind,        // its number is below those that are still remembered
   kBadSignature,  // some covered byte is not the one that was signed
   kDuplicate,     // this very request was here before
-  kTooMany,       // more requests inside the time window than are remembered
   kUnavailable,   // the list of revoked certificates or the memory of requests cannot be read
 };
 /// "malformed", "foreign", ...
@@ -194,44 +194,61 @@ class Authority {
 /// What a signature covers besides the body.
 struct RequestFacts {
   std::string audience;  // name of the node that it is meant for, as in that node's certificate
-  std::string method;    // "sotto.v1.Server/Join"
+  std::string method;    // "sotto.v2.Server/Join"
   std::string client;    // the sender's name
   std::uint64_t round = 0;
   std::string recipe;  // its fingerprint, or empty where there is none yet
 };
 
-/// Version, nonce, time and signature: what travels beside a request.
-inline constexpr std::size_t kTokenBytes = 1 + 16 + 8 + 64;
+/// Version, number and signature: what travels beside a request.
+inline constexpr std::size_t kTokenBytes = 1 + 8 + 64;
 using Token = std::array<unsigned char, kTokenBytes>;
 
-/// `body`: every byte of the request as it travels. Two calls give different tokens: a request that
-/// is sent again is signed again.
+/// `body`: every byte of the request as it travels. A request that is sent again is signed again,
+/// with a new number.
 Token sign_request(const SignKey& key, const RequestFacts& facts, std::span<const std::byte> body,
-                   Time at = now());
+                   std::uint64_t number);
 
-/// Remembers which requests were seen, for as long as they could be sent again. Thread-safe.
+/// No request has a larger number: a recipient that asks for one is not believed.
+inline constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 62;
+
+/// The numbers of a sender's requests to one recipient. They rise, and begin with the clock
+/// (microseconds) so that a process that starts again, and another one of the same identity, goes
+/// on above. The clock is only a good guess: a recipient answers a number that is behind with the
+/// largest that it has seen, and the sender jumps beyond it.
+/// Thread-safe.
+class RequestNumbers {
+ public:
+  using Clock = std::function<std::uint64_t()>;  // microseconds of any clock
+  RequestNumbers();
+  explicit RequestNumbers(Clock clock) : clock_(std::move(clock)) {}
+  std::uint64_t next();
+  /// From now on only numbers above this one; false where there are none.
+  bool jump_beyond(std::uint64_t number);
+
+ private:
+  Clock clock_;
+  std::mutex mutex_;
+  std::uint64_t last_ = 0;
+};
+
+/// Remembers which requests were seen: of each client the largest numbers, and that it takes none
+/// below them. No clock is asked, so that none can shut a client out or let a request in twice.
+/// Thread-safe.
 class ReplayGuard {
  public:
-  struct Options {
-    std::chrono::milliseconds window = std::chrono::seconds(120);  // how old a request may be
-    std::chrono::milliseconds skew = std::chrono::seconds(30);     // how far ahead a clock may be
-    std::size_t per_client = 1024;                                 // requests in the window
-    std::size_t capacity = std::size_t{1} << 19;                   // of all clients together
-  };
-  /// In memory alone: for tests, and for what does not outlive the process.
-  static ReplayGuard in_memory(const Options& options);
-  static ReplayGuard in_memory() { return in_memory(Options{}); }
-  /// Kept in a file (SQLite) as well: a server that was killed and started again still knows.
-  static Result<ReplayGuard> open(const std::filesystem::path& file, const Options& options);
-  static Result<ReplayGuard> open(const std::filesystem::path& file) {
-    return open(file, Options{});
-  }
+  /// Requests of one client that may overtake one another.
+  static constexpr std::size_t kWindow = 64;
 
-  using Nonce = std::array<unsigned char, 16>;
-  /// Whether the time is inside the window.
-  Admitted<void> check_time(Time signed_at, Time at) const;
-  /// Takes the nonce, once.
-  Admitted<void> admit(std::string_view client, const Nonce& nonce, Time signed_at, Time at);
+  /// In memory alone: for tests, and for what does not outlive the process.
+  static ReplayGuard in_memory();
+  /// Kept in a file (SQLite) as well: a server that was killed and started again still knows.
+  static Result<ReplayGuard> open(const std::filesystem::path& file);
+
+  /// Takes the number, once.
+  Admitted<void> admit(std::string_view client, std::uint64_t number);
+  /// A client's next request must be above it to be sure to be taken; 0: any is.
+  std::uint64_t largest(std::string_view client) const;
 
  private:
   struct State;
@@ -242,7 +259,8 @@ class ReplayGuard {
 /// `facts` are the recipient's own: its name, the method that was called, the round and recipe that
 /// the request says it is for and that the recipient works on.
 /// Whether the request was written by the holder of this certificate, for these facts and this very
-/// body, now and for the first time. The sender's certificate is the one of the TLS connection.
+/// body, and is here for the first time. The sender's certificate is the one of the TLS connection,
+/// and must be valid `at` this time.
 Admitted<Member> verify_request(const Trust& trust, ReplayGuard& guard, Role sender,
                                 std::string_view certificate_pem,
                                 std::span<const unsigned char> token, const RequestFacts& facts,

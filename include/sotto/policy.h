@@ -16,6 +16,21 @@
 
 namespace sotto::identity {
 
+/// How much work a training may be. The defaults are the bounds of a client whose policy does not
+/// name its own, or that has none: no server gets a client to take more without its owner's word.
+struct WorkLimits {
+  std::uint64_t weights = 200'000'000;  // of the network
+  std::uint64_t memory_mb = 8'192;      // that a step of training takes, about
+  std::uint64_t epochs = 1'000;         // over the client's data in a round
+};
+
+/// What a recipe asks for, known before any data is read or weight is made.
+struct Work {
+  std::uint64_t weights = 0;
+  std::uint64_t memory_mb = 0;
+  std::uint64_t epochs = 0;
+};
+
 struct Policy {
   std::vector<std::string> mechanisms;
   std::vector<std::string> shuffle;  // "shuffler", "latency", "none"
@@ -27,7 +42,8 @@ struct Policy {
   std::uint64_t rounds = 0;            // in which the client takes part
   std::uint64_t min_batch = 0;         // that a round must wait for at least
   std::optional<double> unit_epsilon;  // of one weight, vector or bit group; missing: no limit
-  PublicKey server_key{};              // what chunks are sealed to
+  WorkLimits work;
+  PublicKey server_key{};  // what chunks are sealed to
 };
 
 /// What a server plans. Epsilons are those that the client computed itself, from the mechanism that
@@ -43,6 +59,7 @@ struct PlanFacts {
   double unit_epsilon = 0.0;  // Guarantee::unit_epsilon
   std::uint64_t rounds = 0;
   std::uint64_t min_batch = 0;
+  Work work;
   PublicKey server_key{};
 };
 
@@ -56,5 +73,7 @@ std::string policy_text(const Policy& policy);
 std::vector<std::string> breaches(const Policy& policy, const PlanFacts& plan);
 /// kRefused with all of them.
 Result<void> check(const Policy& policy, const PlanFacts& plan);
+/// The same of the work alone, which is known before the rest can be computed.
+Result<void> check(const WorkLimits& limits, const Work& work);
 
 }  // namespace sotto::identity

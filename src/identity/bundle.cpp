@@ -9,6 +9,7 @@ namespace sotto::identity {
 namespace {
 
 Result<std::string> read_public(const std::filesystem::path& file) {
+  SOTTO_CHECK(check_only_owner_writes(file, "this file of a bundle"));
   return read_text(file, kLargestPem);
 }
 
@@ -56,6 +57,7 @@ Result<Bundle> Bundle::read(const std::filesystem::path& folder, Role role, Time
                                           ": no such folder; 'sotto keys init' makes one for "
                                           "every node");
   }
+  SOTTO_CHECK(check_only_owner_writes(folder, "this bundle"));
   Bundle bundle;
   bundle.folder = folder;
   SOTTO_TRY(bundle.ca_pem, read_public(bundle.ca_file()));

@@ -48,15 +48,38 @@ Read number(double Policy::*member, double low, double high, const std::string& 
   };
 }
 
-Read whole(std::uint64_t Policy::*member) {
+/// `place` yields the number's place in a policy.
+template <class Place>
+Read whole(Place place, std::uint64_t most = kMany) {
   return [=](const toml::node& node, Policy& policy) -> std::string {
     const auto value = node.value_exact<std::int64_t>();
-    if (!value || *value < 1 || static_cast<std::uint64_t>(*value) > kMany) {
-      return "a whole number in [1, " + std::to_string(kMany) + "]";
+    if (!value || *value < 1 || static_cast<std::uint64_t>(*value) > most) {
+      return "a whole number in [1, " + std::to_string(most) + "]";
     }
-    policy.*member = static_cast<std::uint64_t>(*value);
+    std::invoke(place, policy) = static_cast<std::uint64_t>(*value);
     return "";
   };
+}
+
+/// A bound for the work: where the file does not name it, the built-in one holds.
+PolicyKey work_key(const std::string& name, const std::string& comment,
+                   std::uint64_t WorkLimits::*member) {
+  constexpr std::uint64_t kMost = 1'000'000'000'000;
+  const auto place = [member](auto& policy) -> auto& { return policy.work.*member; };
+  return {"limits." + name, false, comment, whole(place, kMost),
+          [place](const Policy& policy) { return std::to_string(place(policy)); }};
+}
+
+/// Every bound that the work goes beyond.
+void add_breaches(const WorkLimits& limits, const Work& work, std::vector<std::string>& found) {
+  const auto at_most = [&](const std::string& what, std::uint64_t planned, std::uint64_t limit) {
+    if (planned <= limit) return;
+    found.push_back(std::to_string(planned) + ' ' + what + " are more than " +
+                    std::to_string(limit));
+  };
+  at_most("weights", work.weights, limits.weights);
+  at_most("MB of memory", work.memory_mb, limits.memory_mb);
+  at_most("epochs in a round", work.epochs, limits.epochs);
 }
 
 /// `wrong`: empty, or what is wrong with one of the texts.
@@ -193,6 +216,10 @@ std::vector<PolicyKey> make_keys() {
        [](const Policy& policy) {
          return policy.unit_epsilon ? digits(*policy.unit_epsilon) : std::string();
        }},
+      work_key("weights", "the most weights of a network", &WorkLimits::weights),
+      work_key("memory_mb", "the most memory that a step of training may take, in MB",
+               &WorkLimits::memory_mb),
+      work_key("epochs", "the most passes over this client's data in a round", &WorkLimits::epochs),
       {"server.key", true, "reports are sealed for this key and no other (server.pub)", server_key,
        [](const Policy& policy) { return '"' + to_hex(policy.server_key) + '"'; }},
   };
@@ -279,6 +306,7 @@ Result<Policy> parse_policy(std::string_view text, const std::string& place) {
 }
 
 Result<Policy> read_policy(const std::filesystem::path& file) {
+  SOTTO_CHECK(check_only_owner_writes(file, "this policy"));
   SOTTO_TRY(const std::string text, read_text(file, kLargestPolicy));
   return parse_policy(text, file.string());
 }
@@ -331,11 +359,20 @@ std::vector<std::string> breaches(const Policy& policy, const PlanFacts& plan) {
     found.push_back("a batch of " + std::to_string(plan.min_batch) + " is smaller than " +
                     std::to_string(policy.min_batch));
   }
+  add_breaches(policy.work, plan.work, found);
   if (plan.server_key != policy.server_key) {
     found.push_back("the server's key is " + to_hex(plan.server_key) + ", not " +
                     to_hex(policy.server_key));
   }
   return found;
+}
+
+Result<void> check(const WorkLimits& limits, const Work& work) {
+  std::vector<std::string> found;
+  add_breaches(limits, work, found);
+  if (found.empty()) return {};
+  return fail(ErrorKind::kRefused,
+              "the training is more work than this client takes on: " + join(found, "; "));
 }
 
 Result<void> check(const Policy& policy, const PlanFacts& plan) {

@@ -1,18 +1,12 @@
-// The memory of requests. A request may be sent again for as long as its time is inside the window;
-// so long its nonce is kept, and no longer. The file holds the same entries, so that a process that
-// was killed goes on with what it knew.
-//
-// The clock of the machine may jump. Entries are dropped by it, but a request that is not newer
-// than any dropped entry (the horizon) is stale for good: a clock that goes back lets nothing in
-// twice.
-#include <sodium.h>
-
+// The memory of requests. Of each client it holds the largest numbers that were taken, and the
+// largest of those that it has forgotten (the floor): a number is taken if it is above the floor
+// and not among them. So a request is taken once, whatever clocks say; requests that overtake one
+// another are taken as well. The file holds the same, so that a process that was killed goes on
+// with it.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "account/ledger_database.h"
 #include "identity/keys.h"
@@ -20,53 +14,34 @@
 namespace sotto::identity {
 namespace {
 
-using Key = std::array<unsigned char, 16>;
+struct Seen {
+  std::uint64_t floor = 0;
+  std::vector<std::uint64_t> numbers;  // rising, above the floor, kWindow of them at most
 
-struct KeyHash {
-  std::size_t operator()(const Key& key) const {
-    std::size_t value = 0;  // the key is a hash already
-    for (std::size_t i = 0; i < sizeof value; ++i) value |= std::size_t{key[i]} << (8 * i);
-    return value;
+  std::uint64_t largest() const { return numbers.empty() ? floor : numbers.back(); }
+  /// False where it was here before.
+  bool take(std::uint64_t number) {
+    const auto place = std::ranges::lower_bound(numbers, number);
+    if (place != numbers.end() && *place == number) return false;
+    numbers.insert(place, number);
+    if (numbers.size() > ReplayGuard::kWindow) {
+      floor = numbers.front();
+      numbers.erase(numbers.begin());
+    }
+    return true;
   }
 };
-
-struct Entry {
-  Key key;
-  std::string client;
-};
-
-Key key_of(std::string_view client, const ReplayGuard::Nonce& nonce) {
-  sodium_ready();
-  Key key;
-  crypto_generichash_state state;
-  crypto_generichash_init(&state, nullptr, 0, key.size());
-  crypto_generichash_update(&state, nonce.data(), nonce.size());
-  crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(client.data()),
-                            client.size());
-  crypto_generichash_final(&state, key.data(), key.size());
-  return key;
-}
-
-std::uint64_t stored(Time time) {
-  return static_cast<std::uint64_t>(time.time_since_epoch().count());
-}
-
-Time restored(std::uint64_t number) {
-  return Time(std::chrono::milliseconds(static_cast<std::int64_t>(number)));
-}
 
 tl::unexpected<Refusal> refuse(Fault fault, std::string message) {
   return tl::unexpected<Refusal>(Refusal{fault, std::move(message)});
 }
 
 constexpr std::uint64_t kApplication = 0x536F7252;  // "SorR": requests, not a ledger
-constexpr std::size_t kDropAtOnce = 1024;
+static_assert(kApplication == 1399812690);
 
 struct Store {
   std::unique_ptr<Database> database;
-  Statement insert;
-  Statement drop;
-  Statement raise;
+  Statement put;
 };
 
 Result<Store> open_store(const std::filesystem::path& file) {
@@ -79,140 +54,109 @@ Result<Store> open_store(const std::filesystem::path& file) {
   SOTTO_CHECK(database->use_write_ahead_log());
   // Survives the end of the process at any moment, without waiting for the disk at each request.
   SOTTO_CHECK(database->run("PRAGMA synchronous = NORMAL"));
-  SOTTO_CHECK(
-      database->run("BEGIN IMMEDIATE; PRAGMA application_id = 1399812690;"
-                    "CREATE TABLE IF NOT EXISTS seen (key BLOB PRIMARY KEY, client TEXT NOT NULL, "
-                    "time INTEGER NOT NULL) WITHOUT ROWID;"
-                    "CREATE INDEX IF NOT EXISTS by_time ON seen (time);"
-                    "CREATE TABLE IF NOT EXISTS horizon (one INTEGER PRIMARY KEY CHECK (one = 1), "
-                    "time INTEGER NOT NULL); INSERT OR IGNORE INTO horizon VALUES (1, 0); COMMIT"));
-  SOTTO_TRY(auto insert, database->prepare("INSERT INTO seen VALUES (?, ?, ?)"));
-  SOTTO_TRY(auto drop, database->prepare("DELETE FROM seen WHERE time <= ?"));
-  SOTTO_TRY(auto raise, database->prepare("UPDATE horizon SET time = max(time, ?)"));
-  return Store{std::move(database), std::move(insert), std::move(drop), std::move(raise)};
+  // The tables of version 1 remember requests that no longer have a valid form.
+  SOTTO_CHECK(database->run(
+      "BEGIN IMMEDIATE; PRAGMA application_id = 1399812690;"
+      "DROP TABLE IF EXISTS seen; DROP TABLE IF EXISTS horizon;"
+      "CREATE TABLE IF NOT EXISTS senders (client TEXT PRIMARY KEY, floor INTEGER NOT NULL, "
+      "numbers BLOB NOT NULL) WITHOUT ROWID; COMMIT"));
+  SOTTO_TRY(auto put, database->prepare("INSERT OR REPLACE INTO senders VALUES (?, ?, ?)"));
+  return Store{std::move(database), std::move(put)};
 }
-static_assert(kApplication == 1399812690);
+
+std::uint64_t microseconds_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto count = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  return count > 0 ? static_cast<std::uint64_t>(count) : 0;
+}
 
 }  // namespace
 
+RequestNumbers::RequestNumbers() : RequestNumbers(microseconds_now) {}
+
+std::uint64_t RequestNumbers::next() {
+  const std::scoped_lock lock(mutex_);
+  last_ = std::max(last_ + 1, std::min(clock_(), kMostNumber / 2));
+  return last_;
+}
+
+bool RequestNumbers::jump_beyond(std::uint64_t number) {
+  const std::scoped_lock lock(mutex_);
+  if (number >= kMostNumber) return false;
+  last_ = std::max(last_, number);
+  return true;
+}
+
 struct ReplayGuard::State {
-  Options options;
-  std::mutex mutex;
-  std::unordered_set<Key, KeyHash> seen;
-  std::multimap<Time, Entry> by_time;
-  std::unordered_map<std::string, std::size_t> per_client;
-  Time horizon{};  // nothing that is not newer is admitted
-  std::size_t dropped = 0;
+  mutable std::mutex mutex;
+  std::unordered_map<std::string, Seen> senders;
   std::optional<Store> store;
 
-  void remember(const Key& key, std::string client, Time time) {
-    seen.insert(key);
-    ++per_client[client];
-    by_time.emplace(time, Entry{key, std::move(client)});
-  }
-
-  void forget_before(Time limit) {
-    while (!by_time.empty() && by_time.begin()->first < limit) {
-      const auto oldest = by_time.begin();
-      horizon = std::max(horizon, oldest->first);
-      seen.erase(oldest->second.key);
-      const auto count = per_client.find(oldest->second.client);
-      if (--count->second == 0) per_client.erase(count);
-      by_time.erase(oldest);
-      ++dropped;
-    }
-  }
-
-  /// The file may keep what is no longer needed for a while; it must not lose what is.
-  Result<void> trim_file() {
-    if (!store || dropped < kDropAtOnce) return {};
-    SOTTO_TRY(auto transaction, Transaction::begin(*store->database, Transaction::Kind::kWrite));
-    SOTTO_CHECK(store->raise.start().with(stored(horizon)).run());
-    SOTTO_CHECK(store->drop.start().with(stored(horizon)).run());
-    SOTTO_CHECK(transaction.commit());
-    dropped = 0;
-    return {};
-  }
-
   Result<void> load() {
-    SOTTO_TRY(const auto time, store->database->number("SELECT time FROM horizon"));
-    horizon = restored(time);
-    SOTTO_TRY(auto rows, store->database->prepare("SELECT key, client, time FROM seen"));
+    SOTTO_TRY(auto rows, store->database->prepare("SELECT client, floor, numbers FROM senders"));
     while (true) {
       SOTTO_TRY(const bool row, rows.next());
       if (!row) return {};
-      const auto bytes = rows.bytes(0);
-      Key key{};
-      if (bytes.size() != key.size()) {
-        return fail(ErrorKind::kCorrupt, store->database->file() + ": damaged: a key of " +
-                                             std::to_string(bytes.size()) + " bytes");
+      Seen& seen = senders[std::string(rows.text(0))];
+      seen.floor = rows.number(1);
+      const auto bytes = rows.bytes(2);
+      seen.numbers.resize(bytes.size() / sizeof(std::uint64_t));
+      if (!bytes.empty()) {
+        std::memcpy(seen.numbers.data(), bytes.data(), seen.numbers.size() * sizeof(std::uint64_t));
       }
-      std::memcpy(key.data(), bytes.data(), key.size());
-      remember(key, std::string(rows.text(1)), restored(rows.number(2)));
+      const bool rising = std::ranges::is_sorted(seen.numbers, std::less_equal{}) &&
+                          (seen.numbers.empty() || seen.numbers.front() > seen.floor);
+      if (bytes.size() % sizeof(std::uint64_t) != 0 || seen.numbers.size() > kWindow || !rising) {
+        return fail(ErrorKind::kCorrupt, store->database->file() + ": damaged: the numbers of '" +
+                                             std::string(rows.text(0)) + "' are none");
+      }
     }
   }
 };
 
-ReplayGuard ReplayGuard::in_memory(const Options& options) {
-  auto state = std::make_shared<State>();
-  state->options = options;
-  return ReplayGuard(std::move(state));
-}
+ReplayGuard ReplayGuard::in_memory() { return ReplayGuard(std::make_shared<State>()); }
 
-Result<ReplayGuard> ReplayGuard::open(const std::filesystem::path& file, const Options& options) {
-  ReplayGuard guard = in_memory(options);
+Result<ReplayGuard> ReplayGuard::open(const std::filesystem::path& file) {
+  ReplayGuard guard = in_memory();
   SOTTO_TRY(guard.state_->store, open_store(file));
   SOTTO_CHECK(guard.state_->load());
   return guard;
 }
 
-Admitted<void> ReplayGuard::check_time(Time signed_at, Time at) const {
-  const auto seconds = [](std::chrono::milliseconds time) {
-    return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
-  };
-  // Compared without differences: a hostile time is any 64-bit number.
-  if (signed_at < at - state_->options.window) {
-    return refuse(Fault::kStale,
-                  "the request was signed more than " + seconds(state_->options.window) + " ago");
-  }
-  if (signed_at > at + state_->options.skew) {
-    return refuse(Fault::kEarly, "the request is dated more than " + seconds(state_->options.skew) +
-                                     " ahead; one of the clocks is wrong");
-  }
-  return {};
+std::uint64_t ReplayGuard::largest(std::string_view client) const {
+  const std::scoped_lock lock(state_->mutex);
+  const auto found = state_->senders.find(std::string(client));
+  return found == state_->senders.end() ? 0 : found->second.largest();
 }
 
-Admitted<void> ReplayGuard::admit(std::string_view client, const Nonce& nonce, Time signed_at,
-                                  Time at) {
-  const Key key = key_of(client, nonce);
+Admitted<void> ReplayGuard::admit(std::string_view client, std::uint64_t number) {
   State& state = *state_;
   const std::scoped_lock lock(state.mutex);
-  if (auto fresh = check_time(signed_at, at); !fresh) return fresh;
-  state.forget_before(at - state.options.window);
-  if (state.seen.contains(key)) {
+  if (number > kMostNumber) {
+    return refuse(Fault::kMalformed, "a request has a number up to 2^62");
+  }
+  Seen& seen = state.senders[std::string(client)];
+  if (number <= seen.floor) {
+    return refuse(Fault::kBehind, "request " + std::to_string(number) + " of '" +
+                                      std::string(client) + "' is not above " +
+                                      std::to_string(seen.largest()) +
+                                      ", the largest that was here; sign it anew");
+  }
+  Seen after = seen;
+  if (!after.take(number)) {
     return refuse(Fault::kDuplicate, "this very request was here before");
   }
-  if (signed_at <= state.horizon) {
-    return refuse(Fault::kStale, "the request is older than what is still remembered");
-  }
-  const std::string name(client);
-  const auto count = state.per_client.find(name);
-  if ((count != state.per_client.end() && count->second >= state.options.per_client) ||
-      state.seen.size() >= state.options.capacity) {
-    return refuse(Fault::kTooMany, "too many requests in a short time; try again later");
-  }
   if (state.store) {
-    auto written = state.store->insert.start()
-                       .with(std::as_bytes(std::span(key)))
-                       .with(client)
-                       .with(stored(signed_at))
-                       .run();
-    if (written) written = state.trim_file();
+    const auto written = state.store->put.start()
+                             .with(client)
+                             .with(after.floor)
+                             .with(std::as_bytes(std::span(after.numbers)))
+                             .run();
     if (!written) {
       return refuse(Fault::kUnavailable, "the memory of requests: " + written.error().message);
     }
   }
-  state.remember(key, name, signed_at);
+  seen = std::move(after);
   return {};
 }
 

@@ -1,6 +1,6 @@
 // Signed requests: Ed25519 over a canonical encoding of everything that gives a request meaning.
 //
-//   "sotto request v1" | audience | method | client | recipe | round | nonce | time |
+//   "sotto request v2" | audience | method | client | recipe | round | number |
 //   length of the body | BLAKE2b-512 of the body
 //
 // Texts carry their length in front, numbers are little-endian and of fixed width, so no two
@@ -14,15 +14,15 @@
 namespace sotto::identity {
 namespace {
 
-constexpr unsigned char kVersion = 1;
-constexpr std::string_view kDomain = "sotto request v1";
+// Version 1 carried a nonce and the time, and was at the mercy of clocks.
+constexpr unsigned char kVersion = 2;
+constexpr std::string_view kDomain = "sotto request v2";
 
 static_assert(crypto_sign_BYTES == 64);
 static_assert(crypto_generichash_BYTES_MAX == 64);
 
 struct Parts {
-  ReplayGuard::Nonce nonce{};
-  std::uint64_t time = 0;
+  std::uint64_t number = 0;
   std::array<unsigned char, crypto_sign_BYTES> signature{};
 };
 
@@ -46,8 +46,7 @@ std::string message_of(const RequestFacts& facts, const Parts& parts,
   put_text(message, facts.client);
   put_text(message, facts.recipe);
   put(message, facts.round);
-  message.append(reinterpret_cast<const char*>(parts.nonce.data()), parts.nonce.size());
-  put(message, parts.time);
+  put(message, parts.number);
   put(message, static_cast<std::uint64_t>(body.size()));
   std::array<unsigned char, crypto_generichash_BYTES_MAX> digest{};
   crypto_generichash(digest.data(), digest.size(),
@@ -65,9 +64,7 @@ std::optional<Parts> parts_of(std::span<const unsigned char> token) {
   if (token.size() != kTokenBytes || token[0] != kVersion) return std::nullopt;
   Parts parts;
   token = token.subspan(1);
-  std::memcpy(parts.nonce.data(), token.data(), parts.nonce.size());
-  token = token.subspan(parts.nonce.size());
-  for (std::size_t i = 0; i < 8; ++i) parts.time |= std::uint64_t{token[i]} << (8 * i);
+  for (std::size_t i = 0; i < 8; ++i) parts.number |= std::uint64_t{token[i]} << (8 * i);
   token = token.subspan(8);
   std::memcpy(parts.signature.data(), token.data(), parts.signature.size());
   return parts;
@@ -93,16 +90,12 @@ std::string_view name_of(Fault fault) {
       return "wrong-role";
     case Fault::kOtherSender:
       return "other-sender";
-    case Fault::kStale:
-      return "stale";
-    case Fault::kEarly:
-      return "early";
+    case Fault::kBehind:
+      return "behind";
     case Fault::kBadSignature:
       return "bad-signature";
     case Fault::kDuplicate:
       return "duplicate";
-    case Fault::kTooMany:
-      return "too-many";
     case Fault::kUnavailable:
       return "unavailable";
   }
@@ -110,24 +103,27 @@ std::string_view name_of(Fault fault) {
 }
 
 Error Refusal::error() const {
-  const ErrorKind kind = fault == Fault::kMalformed     ? ErrorKind::kCorrupt
-                         : fault == Fault::kUnavailable ? ErrorKind::kIo
-                                                        : ErrorKind::kRefused;
-  return {kind, message};
+  switch (fault) {
+    case Fault::kMalformed:
+      return {ErrorKind::kCorrupt, message};
+    case Fault::kUnavailable:
+    case Fault::kBehind:  // signed anew, it will be taken
+      return {ErrorKind::kIo, message};
+    default:
+      return {ErrorKind::kRefused, message};
+  }
 }
 
 Token sign_request(const SignKey& key, const RequestFacts& facts, std::span<const std::byte> body,
-                   Time at) {
+                   std::uint64_t number) {
   sodium_ready();
   Parts parts;
-  randombytes_buf(parts.nonce.data(), parts.nonce.size());
-  parts.time = static_cast<std::uint64_t>(at.time_since_epoch().count());
+  parts.number = number;
   const std::string message = message_of(facts, parts, body);
   crypto_sign_detached(parts.signature.data(), nullptr, bytes_of(message), message.size(),
                        key.secret.data());
   std::string text(1, static_cast<char>(kVersion));
-  text.append(reinterpret_cast<const char*>(parts.nonce.data()), parts.nonce.size());
-  put(text, parts.time);
+  put(text, parts.number);
   text.append(reinterpret_cast<const char*>(parts.signature.data()), parts.signature.size());
   Token token{};
   std::memcpy(token.data(), text.data(), token.size());
@@ -141,7 +137,7 @@ Admitted<Member> verify_request(const Trust& trust, ReplayGuard& guard, Role sen
   sodium_ready();
   const std::optional<Parts> parts = parts_of(token);
   if (!parts) {
-    return refuse(Fault::kMalformed, "the signature must have version 1 and " +
+    return refuse(Fault::kMalformed, "the signature must have version 2 and " +
                                          std::to_string(kTokenBytes) + " bytes");
   }
   auto member = trust.identify(certificate_pem, at);
@@ -156,10 +152,6 @@ Admitted<Member> verify_request(const Trust& trust, ReplayGuard& guard, Role sen
         Fault::kOtherSender,
         "the request is by another sender than the certificate of '" + member->name + "'");
   }
-  const Time signed_at(std::chrono::milliseconds(static_cast<std::int64_t>(parts->time)));
-  if (auto fresh = guard.check_time(signed_at, at); !fresh) {
-    return tl::unexpected<Refusal>(fresh.error());
-  }
   const std::string message = message_of(facts, *parts, body);
   if (crypto_sign_verify_detached(parts->signature.data(), bytes_of(message), message.size(),
                                   member->sign_key.data()) != 0) {
@@ -169,7 +161,7 @@ Admitted<Member> verify_request(const Trust& trust, ReplayGuard& guard, Role sen
                       "differ from what was signed");
   }
   // Last: only what is genuine is remembered, so nobody fills the memory for others.
-  if (auto first = guard.admit(member->name, parts->nonce, signed_at, at); !first) {
+  if (auto first = guard.admit(member->name, parts->number); !first) {
     return tl::unexpected<Refusal>(first.error());
   }
   return member;

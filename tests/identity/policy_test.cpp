@@ -62,7 +62,9 @@ TEST(PolicyFile, EveryKeyIsNeeded) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at) + 1;
     const std::string line = text.substr(at, end - at);
-    if (line.find(" = ") != std::string::npos && line.front() != '#') {
+    const bool built_in =
+        line.starts_with("weights") || line.starts_with("memory_mb") || line.starts_with("epochs");
+    if (line.find(" = ") != std::string::npos && line.front() != '#' && !built_in) {
       const std::string name = line.substr(0, line.find(' '));
       expect_error(parse_policy(text.substr(0, at) + text.substr(end), "p"), {"missing", name});
       ++removed;
@@ -70,6 +72,28 @@ TEST(PolicyFile, EveryKeyIsNeeded) {
     at = end;
   }
   EXPECT_EQ(removed, 10U);
+}
+
+/// Policies from before there was a bound for work keep their word, and get the built-in bound.
+TEST(PolicyFile, WorkIsBoundedWhereNothingIsSaid) {
+  Policy written = policy();
+  written.work = {1000, 20, 3};
+  const std::string text = policy_text(written);
+  const auto read = parse_policy(text, "p");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->work.weights, 1000U);
+  EXPECT_EQ(read->work.memory_mb, 20U);
+  EXPECT_EQ(read->work.epochs, 3U);
+  std::string without = text;
+  for (const char* line : {"\nweights = 1000", "\nmemory_mb = 20", "\nepochs = 3"}) {
+    ASSERT_NE(without.find(line), std::string::npos) << line;
+    without.erase(without.find(line), std::string(line).size());
+  }
+  const auto old = parse_policy(without, "p");
+  ASSERT_TRUE(old.has_value()) << old.error().message;
+  EXPECT_EQ(old->work.weights, WorkLimits{}.weights);
+  EXPECT_EQ(old->work.memory_mb, WorkLimits{}.memory_mb);
+  EXPECT_EQ(old->work.epochs, WorkLimits{}.epochs);
 }
 
 /// The policy with one line more or another value.
@@ -98,6 +122,8 @@ TEST(PolicyFile, ErrorsNameLineAndNearest) {
   expect_error(with("rounds = 100", "rounds = 0"), {"whole number"});
   expect_error(with("rounds = 100", "rounds = 1.5"), {"whole number"});
   expect_error(with("min_batch = 50", "min_batch = 0"), {"whole number"});
+  expect_error(with("\nweights = 200000000", "\nweights = 0"), {"whole number"});
+  expect_error(with("\nepochs = 1000", "\nepochs = inf"), {"whole number"});
   expect_error(with("# unit_epsilon = 1.0", "unit_epsilon = 0"), {"above 0"});
   expect_error(with("key = \"07", "key = \"7"), {"64 hexadecimal"});
   expect_error(with("\"" + std::string(64, 'a'), "\"" + std::string(63, 'a')), {"fingerprints"});
@@ -149,7 +175,16 @@ TEST(PolicyCheck, EveryBreachIsNamed) {
   breach([](PlanFacts& p) { p.unit_epsilon = 0.6; }, "epsilon of a unit = 0.6");
   breach([](PlanFacts& p) { p.rounds = 101; }, "101 rounds");
   breach([](PlanFacts& p) { p.min_batch = 49; }, "a batch of 49");
+  breach([](PlanFacts& p) { p.work.weights = 200'000'001; }, "200000001 weights");
+  breach([](PlanFacts& p) { p.work.memory_mb = 8193; }, "8193 MB of memory");
+  breach([](PlanFacts& p) { p.work.epochs = 1001; }, "1001 epochs");
   breach([](PlanFacts& p) { p.server_key[3] = 8; }, "server's key");
+}
+
+TEST(PolicyCheck, WorkIsJudgedByItself) {
+  EXPECT_TRUE(check(WorkLimits{10, 10, 10}, Work{10, 10, 10}).has_value());
+  expect_error(check(WorkLimits{10, 10, 10}, Work{11, 12, 13}),
+               {"more work than this client takes on", "11 weights", "12 MB", "13 epochs"});
 }
 
 TEST(PolicyCheck, AllBreachesAreNamedTogether) {
