@@ -70,6 +70,10 @@ struct Delivery {
     std::uint64_t reports = 0;  // that were sent
     std::string withheld;       // why nothing may be released; empty where something may
     std::uint64_t dropped = 0;  // envelopes that did not arrive as what the round asked for
+    /// Where the server itself opens what arrives: the reports that it was given well-formed,
+    /// counted at the position that has the fewest, and at least 1 if it was given anything. They
+    /// are seen, whatever is released. Empty: the server is given what is released and no more.
+    std::optional<std::uint64_t> opened;
   };
   std::vector<Group> groups;  // as in the plan
   /// Of secure aggregation: what the reports add up to, and bytes that are no envelope's.
@@ -142,7 +146,8 @@ struct RunOptions {
   unsigned threads = 0;       // 0: as many as the machine has
   std::filesystem::path data_folder;
   bool resume = false;
-  bool replace = false;  // overwrite a run that `out` already holds
+  bool replace = false;     // overwrite a run that `out` already holds
+  bool out_locked = false;  // the caller keeps other processes out of `out`
   /// Opens the ledger that clients charge before they read data; called once, when everything else
   /// is ready and an earlier run's files are gone. Empty: none is kept, which a recipe with limits
   /// refuses.
@@ -157,6 +162,8 @@ struct RunOptions {
   /// Brings the envelopes of clients that are processes of their own; empty: clients are threads of
   /// this one. Such clients keep their own ledgers.
   std::shared_ptr<Transport> transport;
+  /// Whose random bits reports are made with; the certificate says it.
+  Coins coins = Coins::kSimulation;
   /// Other processes that share the work of the clients; empty: this one does it all. This one is
   /// rank 0, and the others are in help_run.
   std::shared_ptr<Ranks> ranks;

@@ -32,6 +32,10 @@ struct Recipe {
     std::string labels;
     std::string test;
     std::string test_labels;
+    /// Of samples, for a set that is not a known one: what clients' own data is held against.
+    std::vector<std::int64_t> shape;       // channels, height, width
+    std::int64_t classes = 0;              // 0: not given
+    std::vector<std::string> class_names;  // where sources name their classes
     double test_fraction = 0.1;
     std::string partition = "stratified";
     std::string features = "none";
@@ -152,6 +156,7 @@ struct Recipe {
 
   struct Account {
     double delta = 1e-6;  // what composed claims may fail with
+    double honest = 1.0;  // share of a batch's other members who keep their coins secret
   } account;
 
   /// What each client allows, over its lifetime: client i takes entry i modulo the length. An

@@ -1,6 +1,7 @@
 #include "federation/attendance.h"
 
 #include "federation/baselines.h"
+#include "federation/sample_form.h"
 
 namespace sotto {
 namespace {
@@ -30,7 +31,8 @@ Result<std::vector<GroupCount>> counts_of(const Recipe& recipe, const Attendance
   std::vector<GroupCount> counts;
   for (const ClientGroup& group : groups) {
     const std::uint64_t sent = sent_of(recipe, round, group);
-    counts.push_back({sent, released_of(sent, group.clients.size(), recipe)});
+    const std::uint64_t released = released_of(sent, group.clients.size(), recipe);
+    counts.push_back({sent, released, released});
   }
   return counts;
 }
@@ -51,6 +53,17 @@ Result<void> check_remote(const Recipe& recipe) {
   if (recipe.federation.selection == "anonymous") {
     return refuse("federation.selection = \"anonymous\"",
                   "a server that asks a client knows that it was picked");
+  }
+  if (recipe.data.partition == "users") {
+    return refuse("data.partition = \"users\"", "a server has to know how many clients there are");
+  }
+  if (!sample_form(recipe)) {
+    return fail(ErrorKind::kUsage,
+                recipe.file +
+                    ": data.shape and data.classes are missing: a client whose network followed "
+                    "from its own samples would tell what they lack; give [channels, height, "
+                    "width] and the number of classes of " +
+                    recipe.data.name);
   }
   if (recipe.ledger.limits()) {
     return refuse("[ledger] with limits", "a client of its own process has limits of its own");

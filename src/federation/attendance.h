@@ -16,6 +16,7 @@ namespace sotto {
 struct GroupCount {
   std::uint64_t reports = 0;
   std::uint64_t released = 0;
+  std::uint64_t opened = 0;  // that the server was given, released or not
 };
 /// By round, one for each group of the plan; empty for simulated clients.
 using Attendance = std::map<RoundId, std::vector<GroupCount>>;

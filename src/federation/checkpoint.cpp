@@ -1,5 +1,6 @@
 #include "federation/checkpoint.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -118,7 +119,9 @@ nlohmann::json header_of(const Checkpoint& checkpoint) {
   // Absent where there is none: a simulation's file is what it always was.
   for (const auto& [round, counts] : checkpoint.attendance) {
     nlohmann::json pairs = nlohmann::json::array();
-    for (const GroupCount& count : counts) pairs.push_back({count.reports, count.released});
+    for (const GroupCount& count : counts) {
+      pairs.push_back({count.reports, count.released, count.opened});
+    }
     header["attendance"].push_back({{"round", round}, {"groups", std::move(pairs)}});
   }
   for (const auto& [round, ranges] : checkpoint.ranges) {
@@ -190,8 +193,12 @@ Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes, const std:
     }
     for (const nlohmann::json& entry : header.value("attendance", nlohmann::json::array())) {
       std::vector<GroupCount>& counts = checkpoint.attendance[entry.at("round").get<RoundId>()];
-      for (const nlohmann::json& pair : entry.at("groups")) {
-        counts.push_back({pair.at(0).get<std::uint64_t>(), pair.at(1).get<std::uint64_t>()});
+      for (const nlohmann::json& group : entry.at("groups")) {
+        GroupCount count{group.at(0).get<std::uint64_t>(), group.at(1).get<std::uint64_t>(), 0};
+        // A file of before does not say what was opened: whatever came counts.
+        count.opened = group.size() > 2 ? group.at(2).get<std::uint64_t>()
+                                        : std::max(count.reports, count.released);
+        counts.push_back(count);
       }
     }
     for (const nlohmann::json& entry : header.at("ranges")) {

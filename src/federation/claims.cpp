@@ -30,6 +30,7 @@ nlohmann::json turn_json(const Turn& turn) {
   }
   return {{"variants", std::move(variants)},
           {"rounds", turn.rounds},
+          {"held", turn.held},
           {"batches", batches_json(turn.batches)}};
 }
 
@@ -59,6 +60,8 @@ nlohmann::json group_record(const GroupClaims& group) {
           {"shuffle", name_of(exposure.shuffle)},
           {"split", exposure.split},
           {"sampling", exposure.sampling},
+          {"population", exposure.population},
+          {"honest", exposure.honest},
           {"batches", batches_json(exposure.batches())},
           {"delta", exposure.delta},
           {"claims", std::move(claims)}};

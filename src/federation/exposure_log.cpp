@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "federation/plan.h"
+#include "federation/selection.h"
 
 namespace sotto {
 namespace {
@@ -33,14 +34,18 @@ std::vector<std::shared_ptr<const Mechanism>> mechanisms_of(std::span<const Part
 
 }  // namespace
 
-Exposure recipe_exposure(const Recipe& recipe, double sampling) {
+Exposure recipe_exposure(const Recipe& recipe, std::uint64_t clients, double sampling) {
   Exposure exposure;
   exposure.shuffle = recipe.shuffle.mode == "shuffler"  ? ShuffleMode::kShuffler
                      : recipe.shuffle.mode == "latency" ? ShuffleMode::kLatency
                                                         : ShuffleMode::kNone;
   exposure.split = static_cast<std::uint64_t>(recipe.shuffle.split);
   exposure.delta = recipe.account.delta;
-  if (recipe.federation.selection == "anonymous") exposure.sampling = sampling;
+  exposure.honest = recipe.account.honest;
+  if (is_anonymous(recipe.federation) && sampling < 1.0) {
+    exposure.sampling = sampling;
+    exposure.population = clients;
+  }
   return exposure;
 }
 
@@ -50,8 +55,11 @@ Result<std::vector<GroupClaims>> planned_exposures(const Recipe& recipe, const P
   const double share = share_of_clients(clients, per_round);
   std::vector<GroupClaims> exposures;
   for (std::size_t group = 0; group < planner.groups(); ++group) {
-    GroupClaims planned{
-        group_name(recipe, planner, group), sizes[group], recipe_exposure(recipe, share), {}, {}};
+    GroupClaims planned{group_name(recipe, planner, group),
+                        sizes[group],
+                        recipe_exposure(recipe, sizes[group], share),
+                        {},
+                        {}};
     const bool once = recipe.federation.selection == "once";
     planned.exposure.every_round = per_round == clients || once;
     // Of a group, its share of those who are picked: what can be said before anyone is.
@@ -71,6 +79,7 @@ Result<std::vector<GroupClaims>> planned_exposures(const Recipe& recipe, const P
         turn.rounds = std::min(turn.rounds, static_cast<std::uint64_t>(most));
       }
       turn.batches = {{std::max<std::uint64_t>(1, batch), rounds}};
+      turn.held = rounds;
       planned.exposure.turns.push_back(std::move(turn));
     }
     exposures.push_back(std::move(planned));
@@ -78,7 +87,8 @@ Result<std::vector<GroupClaims>> planned_exposures(const Recipe& recipe, const P
   return exposures;
 }
 
-ExposureLog::ExposureLog(const Planner& planner, std::size_t clients) : groups_(planner.groups()) {
+ExposureLog::ExposureLog(const Planner& planner, std::size_t clients, bool hidden)
+    : groups_(planner.groups()), hidden_(hidden) {
   const std::vector<std::uint64_t> sizes = group_sizes(planner, clients);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     groups_[group].clients = sizes[group];
@@ -86,9 +96,10 @@ ExposureLog::ExposureLog(const Planner& planner, std::size_t clients) : groups_(
 }
 
 void ExposureLog::add(std::size_t slot, std::size_t group, const ClientGroup& sent,
-                      std::uint64_t released) {
-  if (sent.clients.empty()) return;
+                      std::uint64_t opened) {
+  if (sent.clients.empty() && !hidden_) return;
   SlotLog& log = groups_[group].slots[slot];
+  ++log.turn.held;
   std::string ids;
   for (const Part& part : sent.parts) ids += std::string(part.mechanism->id()) + '\n';
   if (std::ranges::find(log.variants, ids) == log.variants.end()) {
@@ -100,7 +111,7 @@ void ExposureLog::add(std::size_t slot, std::size_t group, const ClientGroup& se
       groups_[group].mechanisms.push_back(part.spec);
     }
   }
-  if (released > 0) ++log.turn.batches[released];
+  if (opened > 0) ++log.turn.batches[opened];
   for (const std::uint32_t client : sent.clients) ++log.rounds[client];
 }
 
@@ -113,7 +124,7 @@ std::vector<GroupClaims> ExposureLog::exposures(const Recipe& recipe,
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     GroupClaims group{group_name(recipe, planner, g),
                       groups_[g].clients,
-                      recipe_exposure(recipe, share),
+                      recipe_exposure(recipe, groups_[g].clients, share),
                       groups_[g].mechanisms,
                       {}};
     for (const auto& [slot, log] : groups_[g].slots) {

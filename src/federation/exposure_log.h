@@ -15,8 +15,9 @@
 
 namespace sotto {
 
-/// Shuffler, split, sampling and delta as the recipe has them; no round yet.
-Exposure recipe_exposure(const Recipe& recipe, double sampling);
+/// Shuffler, split, sampling, honest share and delta as the recipe has them for a group of so many
+/// clients; no round yet.
+Exposure recipe_exposure(const Recipe& recipe, std::uint64_t clients, double sampling);
 
 /// What the recipe would expose clients to that are picked in every round, if nobody drops out.
 Result<std::vector<GroupClaims>> planned_exposures(const Recipe& recipe, const Planner& planner,
@@ -24,10 +25,13 @@ Result<std::vector<GroupClaims>> planned_exposures(const Recipe& recipe, const P
 
 class ExposureLog {
  public:
-  ExposureLog(const Planner& planner, std::size_t clients);
+  /// `hidden`: nobody sees who was picked, so rounds without a client count too.
+  ExposureLog(const Planner& planner, std::size_t clients, bool hidden = false);
 
-  /// A round of one group; `released` is the size of its batch, 0 where nothing was released.
-  void add(std::size_t slot, std::size_t group, const ClientGroup& sent, std::uint64_t released);
+  /// A round of one group; `opened` is the number of well-formed reports that the server was given,
+  /// whether it released anything or not, 0 where it was given nothing. The round counts for all
+  /// clients that were asked: each of them may have sent.
+  void add(std::size_t slot, std::size_t group, const ClientGroup& sent, std::uint64_t opened);
 
   /// Without claims, which take a while to derive.
   std::vector<GroupClaims> exposures(const Recipe& recipe, const Planner& planner) const;
@@ -45,6 +49,7 @@ class ExposureLog {
     std::set<std::string> ids;  // of these
   };
   std::vector<GroupLog> groups_;
+  bool hidden_;
 };
 
 }  // namespace sotto

@@ -1,6 +1,7 @@
 #include "federation/local_transport.h"
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <mutex>
 
@@ -58,7 +59,21 @@ Result<void> LocalTransport::run_client(Lane& lane, const RoundPlan& plan, const
                                         std::uint32_t client, std::span<const float> model,
                                         const EnvelopeSink& sink) {
   const Stopwatch whole;
-  SOTTO_TRY(const double train_seconds, train_client(lane, plan, client, model));
+  const auto train = [&]() -> Result<double> {
+    if (!on_training_error) return train_client(lane, plan, client, model);
+    try {
+      return train_client(lane, plan, client, model);
+    } catch (const std::exception& problem) {  // too little memory for so many samples, say
+      return fail(ErrorKind::kInternal, std::string("training: ") + problem.what());
+    }
+  };
+  const Result<double> trained = train();
+  if (!trained && !on_training_error) return tl::unexpected(trained.error());
+  if (!trained) {
+    on_training_error(trained.error());
+    keep_still(lane, plan, model);
+  }
+  const double train_seconds = trained.value_or(0.0);
   SOTTO_CHECK(send_client(lane, plan, group, client, sink));
   lane.times.train += train_seconds;
   lane.times.engine += whole.seconds() - train_seconds;
@@ -114,11 +129,24 @@ void LocalTransport::keep_client(Lane& lane, std::uint32_t client) {
   states_[client] = std::move(state);
 }
 
+void LocalTransport::keep_still(Lane& lane, const RoundPlan& plan,
+                                std::span<const float> model) const {
+  if (plan.payload == Payload::kWeights) {
+    lane.weights.assign(model.begin(), model.end());
+  } else {
+    lane.weights.assign(layout_->size(), 0.0F);
+  }
+}
+
 Result<double> LocalTransport::train_client(Lane& lane, const RoundPlan& plan, std::uint32_t client,
                                             std::span<const float> model) {
   SOTTO_CHECK(load_client(lane, client, model));
   lane.weights.resize(layout_->size());
   const auto samples = clients_.partition->client(client);
+  if (samples.empty()) {
+    keep_still(lane, plan, model);
+    return 0.0;
+  }
   const Stopwatch training;
   if (plan.payload == Payload::kGradient) {
     SOTTO_CHECK(lane.trainer->gradient(*clients_.data, samples, clients_.preprocess, lane.weights));

@@ -72,6 +72,10 @@ class LocalTransport final : public Transport {
   /// seed, which everybody knows.
   bool system_bits = false;
 
+  /// Set for a client of its own process, whose absence from a round would tell of its data: where
+  /// training fails, the error goes here and the client sends what it would without any samples.
+  std::function<void(const Error&)> on_training_error;
+
   /// Shown every report before it is packed; see RunOptions.
   std::shared_ptr<RunObserver> observer;
 
@@ -100,6 +104,8 @@ class LocalTransport final : public Transport {
   Result<void> run_client(Lane& lane, const RoundPlan& plan, const ClientGroup& group,
                           std::uint32_t client, std::span<const float> model,
                           const EnvelopeSink& sink);
+  /// What a client without samples has learned: nothing.
+  void keep_still(Lane& lane, const RoundPlan& plan, std::span<const float> model) const;
   /// Fills lane.weights with the client's payload; returns the seconds that training took.
   Result<double> train_client(Lane& lane, const RoundPlan& plan, std::uint32_t client,
                               std::span<const float> model);

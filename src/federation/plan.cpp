@@ -8,6 +8,7 @@
 #include "federation/encode_plan.h"
 #include "federation/exposure_log.h"
 #include "federation/planner.h"
+#include "federation/sample_form.h"
 #include "sotto/features.h"
 
 namespace sotto {
@@ -39,7 +40,10 @@ Result<Outline> outline_of(const Recipe& recipe, const std::filesystem::path& da
     }
     shape.most_records = most_records(recipe.data.partition, known->train_size, shape.clients);
   } else {
-    SOTTO_TRY(const DataSplit data, load_data(data_request(recipe, data_folder)));
+    SOTTO_TRY(DataSplit data, load_data(data_request(recipe, data_folder)));
+    if (const auto form = sample_form(recipe)) {
+      if (const auto fits = require_form(*form, data); !fits) return at(recipe.file, fits.error());
+    }
     SOTTO_TRY(const Partition partition,
               make_partition(data.train, recipe.data.partition, shape.clients,
                              static_cast<std::uint64_t>(recipe.federation.seed)));

@@ -95,6 +95,15 @@ Result<Part> Planner::make_part(std::vector<std::size_t> tensors,
 }
 
 Result<std::vector<Part>> Planner::parts(RoundId round, std::size_t group) const {
+  // Both may be another process's word.
+  if (!schedule_.has(round)) {
+    return fail(ErrorKind::kRefused, "round " + std::to_string(round) + ": the recipe has " +
+                                         std::to_string(recipe_.federation.rounds) + " rounds");
+  }
+  if (group >= groups()) {
+    return fail(ErrorKind::kRefused, "group " + std::to_string(group) + ": the recipe has " +
+                                         std::to_string(groups()) + " groups of clients");
+  }
   const std::size_t index = schedule_.slot_of(round);
   if (const auto known = made_.find({index, group}); known != made_.end()) return known->second;
   const Slot& slot = schedule_.slots()[index];

@@ -34,7 +34,8 @@ class Planner {
   std::optional<double> budget_of(std::size_t group) const { return budgets_[group]; }
 
   /// What a group sends in a round, with the ranges that hold now. Mechanisms are made once and
-  /// last until the ranges move. Not for several threads at once.
+  /// last until the ranges move. kRefused: a round or group that the recipe does not have. Not for
+  /// several threads at once.
   Result<std::vector<Part>> parts(RoundId round, std::size_t group) const;
 
   /// Rounds with the same layers and budget have the same slot.

@@ -128,6 +128,31 @@ KeyBinding list(std::string key, Get get, std::string valid, std::function<bool(
           [get](const Recipe& recipe) { return nlohmann::json(get(recipe)); }};
 }
 
+/// A list that is missing where the recipe does not give it, so that older recipes keep their
+/// fingerprints.
+template <class T, class Get>
+KeyBinding optional_list(std::string key, Get get, std::string valid,
+                         std::function<bool(const std::vector<T>&)> accepts, std::string meaning) {
+  const auto read = [get, accepts](const toml::node& node, Recipe& recipe) {
+    const toml::array* const array = node.as_array();
+    if (array == nullptr) return false;
+    std::vector<T> values;
+    for (const toml::node& item : *array) {
+      const auto value = item.value_exact<T>();
+      if (!value) return false;
+      values.push_back(*value);
+    }
+    if (!accepts(values)) return false;
+    get(recipe) = std::move(values);
+    return true;
+  };
+  const auto show = [get](const Recipe& recipe) {
+    const std::vector<T>& values = get(recipe);
+    return values.empty() ? nlohmann::json(nullptr) : nlohmann::json(values);
+  };
+  return {std::move(key), std::move(valid), std::move(meaning), kDecidesModel, read, show};
+}
+
 /// One number for all clients or a list that they take turns with; missing where no limit is set.
 template <class Get>
 KeyBinding limits(std::string key, Get get, const std::string& valid,

@@ -5,6 +5,7 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "sotto/data.h"
 
 namespace sotto {
 namespace {
@@ -201,6 +202,25 @@ Result<void> check_shuffle(const Given& given, Recipe& recipe) {
   return {};
 }
 
+/// What a recipe says of samples is said whole, and a known set has its own.
+Result<void> check_samples(const Recipe& recipe) {
+  const Recipe::Data& data = recipe.data;
+  const auto wrong = [&](const std::string& what) {
+    return fail(ErrorKind::kUsage, recipe.file + ": " + what);
+  };
+  if (data.shape.empty() != (data.classes == 0))
+    return wrong("data.shape and data.classes go together");
+  if (!data.class_names.empty() &&
+      static_cast<std::int64_t>(data.class_names.size()) != data.classes) {
+    return wrong("data.class_names: " + std::to_string(data.class_names.size()) +
+                 " names, and data.classes = " + std::to_string(data.classes));
+  }
+  if (!data.shape.empty() && find_known_set(data.name) != nullptr) {
+    return wrong("data.shape and data.classes: " + data.name + " is a known set and has its own");
+  }
+  return {};
+}
+
 Result<void> check_together(const Given& given, const Recipe& recipe) {
   const auto wrong = [&](const std::string& what) {
     return fail(ErrorKind::kUsage, recipe.file + ": " + what);
@@ -221,6 +241,18 @@ Result<void> check_together(const Given& given, const Recipe& recipe) {
   if (recipe.federation.clients > 0 && recipe.federation.k > recipe.federation.clients) {
     return wrong("federation.k = " + std::to_string(recipe.federation.k) + ": must be at most " +
                  std::to_string(recipe.federation.clients) + " (federation.clients)");
+  }
+  if (const auto& resize = recipe.data.resize; !resize.empty()) {
+    // As floating-point numbers a batch of them is four times as many bytes.
+    constexpr double kMostValues = 0x1p28;
+    const auto sample = static_cast<double>(resize[0] * resize[1] * resize[2]);
+    const double values = sample * static_cast<double>(recipe.train.batch_size);
+    if (values > kMostValues) {
+      return wrong("data.resize makes samples of " + short_number(sample) +
+                   " values, and train.batch_size = " + std::to_string(recipe.train.batch_size) +
+                   " batches of " + short_number(values) + "; valid: at most " +
+                   short_number(kMostValues));
+    }
   }
   if (recipe.data.mean.empty() != recipe.data.deviation.empty()) {
     return wrong("data.mean and data.deviation go together");
@@ -258,6 +290,7 @@ std::optional<std::string> budget_parameter(const MechanismInfo& info) {
 Result<void> check_recipe(const Given& given, Recipe& recipe) {
   SOTTO_CHECK(check_privacy(given, recipe));
   SOTTO_CHECK(check_together(given, recipe));
+  SOTTO_CHECK(check_samples(recipe));
   return check_shuffle(given, recipe);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "federation/encode_keys.h"
 #include "federation/recipe_bindings.h"
@@ -67,6 +68,21 @@ std::vector<std::string> feature_names() {
   return names;
 }
 
+/// 0 stands for "not given", and no recipe has it.
+KeyBinding classes_binding() {
+  KeyBinding binding = whole(
+      "data.classes", [](auto& recipe) -> auto& { return recipe.data.classes; }, 2, 100'000,
+      kDecidesModel,
+      "number of classes, for a federation on a set that is not a known one: clients leave out "
+      "samples with other labels");
+  binding.applies = [](const Recipe& recipe) { return recipe.data.classes > 0; };
+  binding.show = [](const Recipe& recipe) {
+    const std::int64_t classes = recipe.data.classes;
+    return classes > 0 ? nlohmann::json(classes) : nlohmann::json(nullptr);
+  };
+  return binding;
+}
+
 #define AT(member) \
   [](auto& recipe) -> auto& { return recipe.member; }
 
@@ -74,7 +90,7 @@ std::vector<KeyBinding> make_bindings() {
   constexpr std::int64_t kMany = 100'000'000;
   const auto positive = [](double value) { return std::isfinite(value) && value > 0.0; };
   const auto finite = [](double value) { return std::isfinite(value); };
-  const auto extent = [](std::int64_t value) { return value >= 1 && value <= 100'000; };
+  const auto extent = [](std::int64_t value) { return value >= 1 && value <= 8192; };
   std::vector<KeyBinding> bindings = {
       text("data.name", AT(data.name), kDecidesModel,
            "a known set (`sotto data list`) or the path of a file or folder"),
@@ -82,6 +98,23 @@ std::vector<KeyBinding> make_bindings() {
            "label file, for formats that keep labels apart (IDX, NPY)"),
       text("data.test", AT(data.test), kDecidesModel, "path of the test data"),
       text("data.test_labels", AT(data.test_labels), kDecidesModel, "label file of the test data"),
+      optional_list<std::int64_t>(
+          "data.shape", AT(data.shape), "[channels, height, width], each in [1, 1048576]",
+          [](const std::vector<std::int64_t>& sides) {
+            return sides.size() == 3 && std::ranges::all_of(sides, [](std::int64_t side) {
+                     return side >= 1 && side <= 1'048'576;
+                   });
+          },
+          "shape of the samples, for a federation on a set that is not a known one: clients leave "
+          "out samples of another"),
+      classes_binding(),
+      optional_list<std::string>(
+          "data.class_names", AT(data.class_names), "a list of different names, not empty",
+          [](const std::vector<std::string>& names) {
+            const std::set<std::string> different(names.begin(), names.end());
+            return different.size() == names.size() && !different.contains("");
+          },
+          "names of the classes in their order, where sources name them (folders of images)"),
       real("data.test_fraction", AT(data.test_fraction), Low::kOpen, 0.0, 0.9, kDecidesModel,
            "share of each class held out for testing where there is no test data"),
       text("data.partition", AT(data.partition), kDecidesModel,
@@ -97,7 +130,7 @@ std::vector<KeyBinding> make_bindings() {
       list<double>("data.deviation", AT(data.deviation), "a list of 1 or 3 positive numbers",
                    positive, {0, 1, 3}, kDecidesModel, "standard deviation for each channel"),
       list<std::int64_t>("data.resize", AT(data.resize),
-                         "[channels, height, width], each in [1, 100000]", extent, {0, 3},
+                         "[channels, height, width], each in [1, 8192]", extent, {0, 3},
                          kDecidesModel, "shape that the network is given; images are enlarged"),
       whole("data.crop_padding", AT(data.crop_padding), 0, 1000, kDecidesModel,
             "augmentation: random crop after padding with so many pixels"),
@@ -228,6 +261,8 @@ std::vector<KeyBinding> make_bindings() {
            "seconds that a chunk waits at most, in mode latency"),
       real("account.delta", AT(account.delta), Low::kOpen, 0.0, 0.1, kOnlyRun,
            "probability with which a composed claim may fail"),
+      real("account.honest", AT(account.honest), Low::kOpen, 0.0, 1.0, kOnlyRun,
+           "share of a batch's other members who are honest: the rest hides nobody"),
       boolean("ledger.keep", AT(ledger.keep), kOnlyRun,
               "whether what each client spends is written to a ledger"),
       // Limits decide who takes part, and so the model.

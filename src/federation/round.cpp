@@ -65,6 +65,11 @@ Result<CollectedRound> collect_round(Transport& transport, const RoundPlan& plan
     result.dropped = delivery.groups[i].dropped;
     if (result.reports == 0 && result.withheld.empty()) result.withheld = "no reports";
     if (result.withheld.empty()) SOTTO_CHECK(release_group(all, plan.groups[i], min_batch, result));
+    result.opened =
+        delivery.groups[i].opened.value_or(result.released.empty() ? 0 : result.reports);
+    if (result.opened > 0 && result.released.empty()) {
+      result.withheld += "; what was opened counts as seen";
+    }
     collected.groups.push_back(std::move(result));
   }
   collected.merge_seconds = merging.seconds();

@@ -20,6 +20,9 @@ struct CollectedGroup {
   std::vector<Released> released;  // one for each part; none where there were too few reports
   std::string withheld;            // the reason, then
   std::uint64_t dropped = 0;       // envelopes that were not what the round asked for
+  /// The well-formed reports that the server was given, released or not: what clients are exposed
+  /// in. 0 where it was given nothing.
+  std::uint64_t opened = 0;
 };
 
 struct CollectedRound {

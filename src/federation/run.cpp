@@ -55,7 +55,7 @@ class Run {
         spread_(std::move(spread)),
         selection_(recipe.federation, setup_.partition->clients(), setup_.clients_per_round),
         server_(recipe),
-        log_(planner_, setup_.partition->clients()) {}
+        log_(planner_, setup_.partition->clients(), is_anonymous(recipe.federation)) {}
 
   Result<RunResult> execute();
 
@@ -169,7 +169,7 @@ Result<void> Run::replay() {
     // Who vanished has paid and bound no report to it.
     lost += admission.fresh - std::min(admission.fresh, clients.size() - sent);
     for (std::size_t group = 0; group < groups.size(); ++group) {
-      log_.add(planner_.slot_of(metrics.round), group, groups[group], counts[group].released);
+      log_.add(planner_.slot_of(metrics.round), group, groups[group], counts[group].opened);
     }
   }
   if (!ranges_.empty()) SOTTO_CHECK(planner_.restore_ranges(ranges_.rbegin()->second));
@@ -231,20 +231,17 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
 /// Moves the model by what the round released, and the ranges where they adapt.
 void Run::step(RoundId number, const RoundPlan& plan, const CollectedRound& collected) {
   for (std::size_t group = 0; group < plan.groups.size(); ++group) {
-    const std::uint64_t reports = collected.groups[group].reports;
-    const std::uint64_t released = collected.groups[group].released.empty() ? 0 : reports;
-    log_.add(planner_.slot_of(number), group, plan.groups[group], released);
-    if (options_.transport) attendance_[number].push_back({reports, released});
-    if (options_.observer) {
-      options_.observer->on_release(plan, group, collected.groups[group].released);
-    }
-    if (const std::uint64_t dropped = collected.groups[group].dropped; dropped > 0) {
-      note("round " + std::to_string(number) + ": " + std::to_string(dropped) +
+    const CollectedGroup& came = collected.groups[group];
+    const std::uint64_t released = came.released.empty() ? 0 : came.reports;
+    log_.add(planner_.slot_of(number), group, plan.groups[group], came.opened);
+    if (options_.transport) attendance_[number].push_back({came.reports, released, came.opened});
+    if (options_.observer) options_.observer->on_release(plan, group, came.released);
+    if (came.dropped > 0) {
+      note("round " + std::to_string(number) + ": " + std::to_string(came.dropped) +
            " chunks did not open or are not what the round asked for; they are left out");
     }
     if (released == 0) {
-      note("round " + std::to_string(number) + ": " + collected.groups[group].withheld +
-           "; nothing is released");
+      note("round " + std::to_string(number) + ": " + came.withheld + "; nothing is released");
     }
   }
   const Layout& layout = setup_.factory->layout();
@@ -315,7 +312,7 @@ Result<void> Run::remember() {
 Result<nlohmann::json> Run::record(const char* status) const {
   SOTTO_TRY(const std::optional<LedgerHead> ledger, budget_.head());
   return run_json({recipe_, setup_, result_, status, started_, ledger,
-                   options_.ranks ? options_.ranks->size() : 1});
+                   options_.ranks ? options_.ranks->size() : 1, options_.coins});
 }
 
 Result<void> Run::certify() const {
@@ -324,6 +321,7 @@ Result<void> Run::certify() const {
   content.mechanisms = group.mechanisms;
   content.exposure = group.exposure;
   content.recipe = recipe_.fingerprint();
+  content.coins = options_.coins;
   SOTTO_TRY(content.ledger, budget_.head());
   content.accounts = budget_.accounts();
   std::optional<SigningKey> key = options_.signing_key;

@@ -5,6 +5,7 @@
 namespace sotto {
 namespace {
 
+constexpr const char* kLock = "run.lock";
 constexpr const char* kRecord = "run.json";
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kCheckpoint = "checkpoint.sotto";
@@ -15,9 +16,16 @@ constexpr const char* kLedgerFiles[] = {"", "-wal", "-shm", "-journal", ".head"}
 
 }  // namespace
 
+Result<UseLock> RunFolder::lock(const std::filesystem::path& out) {
+  return UseLock::take(out / kLock, "the folder of this run");
+}
+
 Result<RunFolder> RunFolder::open(const RunOptions& options) {
   RunFolder folder(options.out, options.resume);
   if (!folder.writes()) return folder;
+  if (!options.out_locked) {
+    SOTTO_TRY(folder.lock_, lock(options.out));
+  }
   std::error_code code;
   const bool holds_run = std::filesystem::exists(options.out / kRecord, code);
   if (holds_run && !options.resume && !options.replace) {
@@ -28,7 +36,20 @@ Result<RunFolder> RunFolder::open(const RunOptions& options) {
   if (options.resume && !holds_run) {
     return fail(ErrorKind::kUsage, options.out.string() + ": holds no run to resume");
   }
+  if (!options.replace && !holds_run) SOTTO_CHECK(folder.check_no_remains());
   return folder;
+}
+
+/// These are written after run.json, so without it somebody has lost or moved it.
+Result<void> RunFolder::check_no_remains() const {
+  for (const char* const name : {kCheckpoint, kModel, kCertificate}) {
+    std::error_code code;
+    if (!std::filesystem::exists(out_ / name, code)) continue;
+    return fail(ErrorKind::kUsage, out_.string() + ": has " + name + " of a run whose " + kRecord +
+                                       " is missing; put it back to go on with that run, or give "
+                                       "--replace to start over or another --out");
+  }
+  return {};
 }
 
 Result<void> RunFolder::clear() const {
@@ -61,6 +82,13 @@ Result<std::optional<Checkpoint>> RunFolder::resume(const Recipe& recipe, const 
   if (checkpoint.layout != layout.fingerprint() ||
       checkpoint.weights.size() != models * layout.size()) {
     return fail(ErrorKind::kCorrupt, path.string() + ": holds another network's weights");
+  }
+  const auto rounds = static_cast<std::size_t>(recipe.federation.rounds);
+  if (checkpoint.rounds.size() > rounds) {
+    return fail(ErrorKind::kUsage,
+                path.string() + ": has done " + std::to_string(checkpoint.rounds.size()) +
+                    " rounds, and federation.rounds = " + std::to_string(rounds) +
+                    "; a run that is resumed can have more rounds, not fewer");
   }
   return std::optional<Checkpoint>(std::move(checkpoint));
 }

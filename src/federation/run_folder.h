@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/lock.h"
 #include "federation/checkpoint.h"
 #include "sotto/federation.h"
 
@@ -15,8 +16,11 @@ namespace sotto {
 
 class RunFolder {
  public:
-  /// A folder that exists with a run in it is refused unless it is to be resumed or replaced.
+  /// A folder that exists with a run in it is refused unless it is to be resumed or replaced, and
+  /// one in which another process runs in any case.
   static Result<RunFolder> open(const RunOptions& options);
+  /// Keeps other runs out of the folder; open() takes it unless the caller has it.
+  static Result<UseLock> lock(const std::filesystem::path& out);
 
   /// Removes what an earlier run left, unless it is to be resumed: it must not be taken for this
   /// run's. Called when everything else is ready, so that a mistake in a recipe destroys nothing.
@@ -37,9 +41,11 @@ class RunFolder {
   bool writes() const { return !out_.empty(); }
 
  private:
+  Result<void> check_no_remains() const;
   RunFolder(std::filesystem::path out, bool resumes) : out_(std::move(out)), resumes_(resumes) {}
   std::filesystem::path out_;
   bool resumes_;
+  std::optional<UseLock> lock_;
 };
 
 }  // namespace sotto

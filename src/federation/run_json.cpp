@@ -49,6 +49,8 @@ nlohmann::json run_json(const RunFacts& facts) {
       {"final", nullptr},
       {"best", nullptr},
   };
+  json["privacy"]["coins"] = name_of(facts.coins);
+  json["privacy"]["protects"] = protects(facts.coins);
   if (facts.ledger) {
     json["ledger"] = {{"entries", facts.ledger->entries}, {"hash", facts.ledger->hash}};
   }

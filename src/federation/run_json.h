@@ -18,6 +18,7 @@ struct RunFacts {
   std::string started;
   std::optional<LedgerHead> ledger;  // where the ledger ends now
   unsigned ranks = 1;
+  Coins coins = Coins::kSimulation;
 };
 
 nlohmann::json run_json(const RunFacts& facts);

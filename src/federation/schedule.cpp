@@ -1,6 +1,7 @@
 #include "federation/schedule.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace sotto {
 
@@ -26,6 +27,14 @@ Result<Schedule> Schedule::make(const std::string& name, std::span<const std::si
     return fail(ErrorKind::kUsage, "schedule.cycles = " + std::to_string(cycles) +
                                        ": there are only " + std::to_string(rounds) + " rounds");
   }
+  // A list of layers for each round is made, and a recipe may be a stranger's.
+  constexpr std::uint64_t kMostEntries = std::uint64_t{1} << 24;
+  if (!sizes.empty() && rounds > kMostEntries / sizes.size()) {
+    return fail(ErrorKind::kUsage, "federation.rounds = " + std::to_string(rounds) +
+                                       " of a network with " + std::to_string(sizes.size()) +
+                                       " layers; valid: at most " +
+                                       std::to_string(kMostEntries / sizes.size()));
+  }
   Schedule schedule;
   std::uint64_t first = 0;
   for (std::uint64_t cycle = 1; cycle <= cycles; ++cycle) {
@@ -41,6 +50,11 @@ Result<Schedule> Schedule::make(const std::string& name, std::span<const std::si
     }
   }
   return schedule;
+}
+
+std::size_t Schedule::slot_of(RoundId round) const {
+  if (!has(round)) throw std::invalid_argument("a round that the schedule does not have");
+  return order_[round - 1];
 }
 
 RoundId Schedule::first_round_of(std::size_t slot) const {

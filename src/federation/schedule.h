@@ -44,8 +44,10 @@ class Schedule {
 
   /// Different slots, in the order of their first round.
   const std::vector<Slot>& slots() const noexcept { return slots_; }
-  /// The slot of a round, counted from 1: an index of slots().
-  std::size_t slot_of(RoundId round) const { return order_[round - 1]; }
+  /// Rounds are counted from 1. Whoever has a number from elsewhere asks this first.
+  bool has(RoundId round) const noexcept { return round >= 1 && round <= order_.size(); }
+  /// The slot of a round that it has: an index of slots(). Throws for any other.
+  std::size_t slot_of(RoundId round) const;
   /// The first round that has the slot.
   RoundId first_round_of(std::size_t slot) const;
   /// In how many rounds the slot is used.

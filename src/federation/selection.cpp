@@ -58,9 +58,13 @@ std::vector<std::uint32_t> pick_once(std::span<const std::uint32_t> order, Round
   return picked;
 }
 
+bool is_anonymous(const Recipe::Federation& federation) {
+  return federation.selection == "anonymous";
+}
+
 std::vector<std::uint32_t> Selection::round(RoundId round) const {
   const auto seed = static_cast<std::uint64_t>(federation_.seed);
-  if (federation_.selection == "anonymous") {
+  if (is_anonymous(federation_)) {
     const double share = static_cast<double>(count_) / static_cast<double>(clients_);
     return accept_clients(seed, round, clients_, share);
   }

@@ -28,6 +28,9 @@ std::vector<std::uint32_t> accept_clients(std::uint64_t seed, RoundId round, std
 /// The order in which pick_once deals them out; each round has a part of it.
 std::vector<std::uint32_t> deal_order(std::uint64_t seed, std::size_t clients);
 
+/// Whether nobody sees who was picked.
+bool is_anonymous(const Recipe::Federation& federation);
+
 /// The clients of each round as the recipe selects them, in time that grows with those who are
 /// selected: what takes longer is done once.
 class Selection {

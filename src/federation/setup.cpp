@@ -9,6 +9,7 @@
 #include "federation/baselines.h"
 #include "federation/device_transport.h"
 #include "federation/plan.h"
+#include "federation/sample_form.h"
 #ifdef SOTTO_WITH_SECURE
 #include "federation/secure_transport.h"
 #endif
@@ -89,6 +90,50 @@ Result<void> encode_records(const Recipe& recipe, const RunOptions& options,
   return {};
 }
 
+/// What trains, and the way in and out of it, for the data and clients that the setup has.
+Result<void> add_engine(const Recipe& recipe, const RunOptions& options,
+                        const MakeFactory& make_factory, Setup& setup) {
+  const Dataset& samples = setup.data->train;
+
+  TrainerRequest trainer;
+  trainer.input = output_shape(samples, setup.preprocess);
+  trainer.classes = samples.classes;
+  trainer.file = recipe.model.file;
+  trainer.device = recipe.train.device;
+  trainer.engine = recipe.train.engine;
+  trainer.gradients = recipe.bound.payload == "gradient";
+  if (recipe.model.file.empty()) {
+    SOTTO_TRY(trainer.network, find_network(recipe.model.name, trainer.input, trainer.classes));
+  }
+  SOTTO_TRY(setup.factory, make_factory(trainer));
+  SOTTO_CHECK(check_trainer(recipe, *setup.factory));
+
+  const bool keeps_buffers = recipe.bound.buffers == "local";
+  LocalClients clients{&samples,
+                       setup.partition.get(),
+                       setup.preprocess,
+                       make_options(recipe.train),
+                       static_cast<std::uint64_t>(recipe.federation.seed),
+                       keeps_buffers,
+                       recipe.train.keep_optimizer};
+  set_private(recipe, clients.options);
+  SOTTO_TRY(setup.transport,
+            LocalTransport::make(clients, setup.factory, thread_count(options.threads)));
+  SOTTO_TRY(setup.server_side, server_side(recipe, options, *setup.transport, setup.factory));
+  const Layout& layout = setup.factory->layout();
+  const bool has_buffers = layout.parameter_count() < layout.size();
+  if (has_buffers && recipe.bound.buffers != "perturb") {
+    for (unsigned lane = 0; lane < setup.transport->lanes(); ++lane) {
+      if (setup.transport->trainer(lane).use_batch_statistics(true)) continue;
+      return fail(ErrorKind::kUsage,
+                  recipe.file + ": bound.buffers = \"" + recipe.bound.buffers +
+                      "\": the server has no statistics to evaluate this network with; "
+                      "use \"perturb\", or one of Sotto's networks");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Optimizer optimizer_of(std::string_view name) {
@@ -119,6 +164,9 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   SOTTO_CHECK(check_features(recipe));
   SOTTO_TRY(DataSplit data, options.data ? Result<DataSplit>(*options.data)
                                          : load_data(data_request(recipe, options.data_folder)));
+  if (const auto form = sample_form(recipe); form && !recipe.data.shape.empty()) {
+    if (const auto fits = require_form(*form, data); !fits) return at(recipe.file, fits.error());
+  }
   SOTTO_CHECK(apply_features(recipe.data.features, data, thread_count(options.threads)));
   if (options.transport) forget_samples(data.train);
   setup.data = std::make_unique<const DataSplit>(std::move(data));
@@ -138,40 +186,21 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   }
 
   if (recipe.encode.on()) SOTTO_CHECK(encode_records(recipe, options, make_factory, setup));
-  const Dataset& samples = setup.data->train;
+  SOTTO_CHECK(add_engine(recipe, options, make_factory, setup));
+  return setup;
+}
 
-  TrainerRequest trainer;
-  trainer.input = output_shape(samples, setup.preprocess);
-  trainer.classes = samples.classes;
-  trainer.file = recipe.model.file;
-  trainer.device = recipe.train.device;
-  trainer.engine = recipe.train.engine;
-  trainer.gradients = recipe.bound.payload == "gradient";
-  if (recipe.model.file.empty()) {
-    SOTTO_TRY(trainer.network, find_network(recipe.model.name, trainer.input, trainer.classes));
+Result<Setup> make_client_setup(const Recipe& recipe, OwnSamples samples, const RunOptions& options,
+                                const MakeFactory& make_factory) {
+  Setup setup;
+  setup.data = std::make_unique<const DataSplit>(std::move(samples.data));
+  setup.partition = std::make_unique<const Partition>(std::move(samples.partition));
+  setup.clients_per_round = 1;
+  setup.preprocess = make_preprocess(recipe, setup.data->train);
+  if (const auto fits = check_preprocess(setup.data->train, setup.preprocess); !fits) {
+    return at(recipe.file, fits.error());
   }
-  SOTTO_TRY(setup.factory, make_factory(trainer));
-  SOTTO_CHECK(check_trainer(recipe, *setup.factory));
-
-  const bool keeps_buffers = recipe.bound.buffers == "local";
-  LocalClients clients{
-      &samples, setup.partition.get(), setup.preprocess,           make_options(recipe.train),
-      seed,     keeps_buffers,         recipe.train.keep_optimizer};
-  set_private(recipe, clients.options);
-  SOTTO_TRY(setup.transport,
-            LocalTransport::make(clients, setup.factory, thread_count(options.threads)));
-  SOTTO_TRY(setup.server_side, server_side(recipe, options, *setup.transport, setup.factory));
-  const Layout& layout = setup.factory->layout();
-  const bool has_buffers = layout.parameter_count() < layout.size();
-  if (has_buffers && recipe.bound.buffers != "perturb") {
-    for (unsigned lane = 0; lane < setup.transport->lanes(); ++lane) {
-      if (setup.transport->trainer(lane).use_batch_statistics(true)) continue;
-      return fail(ErrorKind::kUsage,
-                  recipe.file + ": bound.buffers = \"" + recipe.bound.buffers +
-                      "\": the server has no statistics to evaluate this network with; "
-                      "use \"perturb\", or one of Sotto's networks");
-    }
-  }
+  SOTTO_CHECK(add_engine(recipe, options, make_factory, setup));
   return setup;
 }
 

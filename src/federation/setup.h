@@ -24,6 +24,17 @@ struct Setup {
 Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
                          const MakeFactory& make_factory);
 
+/// A client's own samples, as its part of the federation.
+struct OwnSamples {
+  DataSplit data;
+  Partition partition;
+};
+
+/// What one client trains with: the recipe's network and preprocessing on its own samples, which
+/// are of the recipe's form, be they none.
+Result<Setup> make_client_setup(const Recipe& recipe, OwnSamples samples, const RunOptions& options,
+                                const MakeFactory& make_factory);
+
 /// What the run starts from: the weights of the recipe's seed, or those of the options.
 Result<std::vector<float>> starting_weights(const Recipe& recipe, const RunOptions& options,
                                             const TrainerFactory& factory);

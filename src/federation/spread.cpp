@@ -176,7 +176,12 @@ Result<EvaluationSums> SpreadTransport::evaluate(std::span<const float> model) {
   // In the order of the chunks, as one rank adds them.
   EvaluationSums total;
   for (std::size_t chunk = 0; chunk < evaluation_chunks(test.size()); ++chunk) {
-    total.add(all[chunk % all.size()][chunk / all.size()]);
+    const std::vector<EvaluationSums>& of_rank = all[chunk % all.size()];
+    if (chunk / all.size() >= of_rank.size()) {
+      return fail(ErrorKind::kInternal,
+                  "rank " + std::to_string(chunk % all.size()) + " has evaluated too few samples");
+    }
+    total.add(of_rank[chunk / all.size()]);
   }
   return total;
 }

@@ -85,7 +85,7 @@ Result<spread::Done> Helper::collect(spread::Task task, std::span<const float> m
 
 void Helper::add(MessageReader& in) {
   for (const std::uint64_t group : in.get_list<std::uint64_t>()) {
-    for (const Part& part : plan_.groups[group].parts) {
+    for (const Part& part : plan_.groups.at(group).parts) {
       // Nobody of this rank may be in a group that others have clients of.
       std::vector<std::int64_t> sums(part.mechanism->outputs(), 0);
       if (!plan_.groups[group].clients.empty()) {

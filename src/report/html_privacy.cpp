@@ -112,6 +112,13 @@ std::string privacy_section(const RunRecord& run) {
         "<p>The run has not finished: these claims are the plan's. What really happened "
         "replaces them at its end.</p>\n";
   }
+  if (!run.coins.empty()) {
+    out +=
+        "<p>Coins: " + escape(run.coins) +
+        (run.protects ? ", by the word of who ran it.</p>\n"
+                      : ". This describes a plan and protects nobody: what a public seed decides "
+                        "hides nothing.</p>\n");
+  }
   if (!run.claims.empty()) {
     out +=
         "<div class=\"scroll\"><table><thead><tr><th>Claim about</th><th class=\"n\">Epsilon</th>"

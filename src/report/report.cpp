@@ -71,6 +71,8 @@ Json json_of(const RunRecord& run) {
           {"privacy",
            {{"mechanism", run.mechanism},
             {"planned", run.planned_claims},
+            {"coins", run.coins.empty() ? Json(nullptr) : Json(run.coins)},
+            {"protects", run.coins.empty() ? Json(nullptr) : Json(run.protects)},
             {"claims", list(run.claims)}}},
           {"notes", run.notes},
           {"rounds", list(run.rounds)}};

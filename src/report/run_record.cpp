@@ -169,6 +169,10 @@ Result<RunRecord> read_record(const std::filesystem::path& file) {
   if (privacy.has("planned")) {
     SOTTO_TRY(record.planned_claims, privacy.flag("planned"));
   }
+  if (privacy.has("coins")) {
+    SOTTO_TRY(record.coins, privacy.text("coins"));
+    SOTTO_TRY(record.protects, privacy.flag("protects"));
+  }
   return record;
 }
 

@@ -84,6 +84,8 @@ struct RunRecord {
   std::string mechanism;
   std::vector<PrivacyClaim> claims;
   bool planned_claims = false;  // of a run that has not finished: they hold if it goes as planned
+  std::string coins;            // whose random bits; empty in records of earlier versions
+  bool protects = false;        // whether the coins were the clients' own
   std::vector<RecordedRound> rounds;
   std::vector<std::string> notes;  // what reading had to pass over
 

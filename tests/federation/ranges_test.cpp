@@ -120,6 +120,21 @@ TEST(Ranges, OfWhichNoMechanismCanBeMadeStay) {
   EXPECT_EQ(planner->ranges()[1].radius, 0.08);
 }
 
+TEST(Planner, RefusesRoundsAndGroupsThatTheRecipeDoesNotHave) {
+  const Recipe recipe = recipe_of(std::string(kSrr) + "[federation]\nrounds = 3\n");
+  const auto planner = Planner::make(recipe, layout(), {}, 1.0);
+  ASSERT_TRUE(planner) << planner.error().message;
+  EXPECT_TRUE(planner->parts(1, 0));
+  EXPECT_TRUE(planner->parts(3, 0));
+  for (const RoundId round : {RoundId{0}, RoundId{4}, ~RoundId{0}}) {
+    const auto parts = planner->parts(round, 0);
+    ASSERT_FALSE(parts) << round;
+    EXPECT_EQ(parts.error().kind, ErrorKind::kRefused);  // a client declines
+  }
+  EXPECT_FALSE(planner->parts(1, 1));
+  EXPECT_FALSE(planner->parts(1, ~std::size_t{0}));
+}
+
 TEST(Planner, TensorsWithEqualParametersShareAMechanism) {
   const Recipe recipe = recipe_of(std::string(kSrr) +
                                   "[[tensor]]\nmatch = \"*.bias\"\nprecision = 5\nradius = 0.3\n");

@@ -70,6 +70,12 @@ TEST(Recipe, WrongTypesAndImpossibleValuesNameWhatIsValid) {
   expect_parts(error_of(kSmall + std::string("[train]\noptimizer = \"sdg\"\n")),
                {"did you mean 'sgd'?"});
   expect_parts(error_of("[data]\nname = \"x\"\nresize = [3, 224]\n"), {"r.toml:3", "[channels"});
+  expect_parts(error_of("[data]\nname = \"x\"\nresize = [3, 20000, 20000]\n"),
+               {"r.toml:3", "each in [1, 8192]"});
+  expect_parts(
+      error_of("[data]\nname = \"x\"\nresize = [3, 8192, 8192]\n[model]\nname = \"linear\"\n"
+               "[train]\nbatch_size = 16\n"),
+      {"samples of 201326592 values", "valid: at most 268435456"});
   expect_parts(error_of("[data]\nname = \"x\"\nflip = \"yes\"\n"), {"r.toml:3", "true or false"});
   expect_parts(error_of("[data]\nname = \"x\"\ndeviation = [0.0]\n"), {"r.toml:3", "positive"});
 }

@@ -48,6 +48,21 @@ TEST(Run, SamplesByFractionAndByCount) {
   EXPECT_EQ(totals, (std::set<std::uint64_t>{1, 7, 20}));
 }
 
+TEST(Run, ARunThatIsResumedHasNoFewerRounds) {
+  const TemporaryFolder folder;
+  RunOptions options;
+  options.out = folder / "run";
+  const RunResult six = run(toy_recipe(), options);
+  options.resume = true;
+  const auto four = run_recipe(toy_recipe({"federation.rounds=4"}), options, make_toy);
+  ASSERT_FALSE(four);
+  EXPECT_EQ(four.error().kind, ErrorKind::kUsage);
+  EXPECT_NE(four.error().message.find("has done 6 rounds, and federation.rounds = 4"),
+            std::string::npos)
+      << four.error().message;
+  EXPECT_EQ(run(toy_recipe(), options).model, six.model);
+}
+
 TEST(Run, WritesWhatItPromises) {
   const TemporaryFolder folder;
   RunOptions options;

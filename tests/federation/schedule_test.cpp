@@ -28,6 +28,25 @@ std::vector<std::vector<std::size_t>> layers_by_round(const Schedule& schedule, 
   return layers;
 }
 
+TEST(Schedule, HasNoRoundBeyondItsLast) {
+  for (const char* const name : {"all", "single", "proportional"}) {
+    const Schedule five = schedule(name, 5, 1);
+    EXPECT_FALSE(five.has(0));
+    EXPECT_TRUE(five.has(1));
+    EXPECT_TRUE(five.has(5));
+    EXPECT_FALSE(five.has(6));
+    for (const RoundId round : {RoundId{0}, RoundId{6}, ~RoundId{0}}) {
+      EXPECT_THROW(five.slot_of(round), std::invalid_argument) << round;
+    }
+  }
+}
+
+TEST(Schedule, OfAMillionRoundsAndManyLayersIsRefused) {
+  const std::vector<std::size_t> sizes(64, 10);
+  EXPECT_FALSE(Schedule::make("all", sizes, 1'000'000, 1));
+  EXPECT_TRUE(Schedule::make("all", std::vector<std::size_t>(4, 10), 1'000'000, 1));
+}
+
 TEST(Layers, AreCountedAsLdpFedCountsThem) {
   const auto network = find_network("ldp-fed", {1, 28, 28}, 10);
   ASSERT_TRUE(network);
