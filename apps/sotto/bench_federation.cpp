@@ -162,8 +162,8 @@ Result<Measured> Federation::measure(Progress& progress) {
   SOTTO_TRY(rpc::Roster roster, rpc::Roster::open({}, settings.invitation.clients));
   coordinator_ = std::make_unique<rpc::Coordinator>(settings, key, std::move(roster));
   SOTTO_TRY(plan_, plan_for(arguments_, 1, arguments_.reports));
-  SOTTO_TRY(const rpc::LoadReport report,
-            rpc::make_load(plan_, coordinator_->settings().invitation));
+  SOTTO_TRY(const rpc::LoadReport report, rpc::make_load(plan_, coordinator_->settings().invitation,
+                                                         std::vector<float>(arguments_.weights)));
   // Before the first thread of the network.
   SOTTO_TRY(LoadChild child, LoadChild::start(report));
   SOTTO_TRY(server_, rpc::Server::start("127.0.0.1:0", {}, {}, *coordinator_));

@@ -89,7 +89,7 @@ Result<int> bench_sealed(const SealedArguments& arguments) {
   const identity::SignKey key = identity::SignKey::generate();
   const std::vector<std::byte> body(1000);
   const double sign_ns = nanoseconds(arguments.seconds, [&] {
-    identity::sign_request(key, {"server", "method", "client", 1, ""}, body);
+    identity::sign_request(key, {"server", "method", "client", 1, ""}, body, 1);
   });
   if (arguments.json) {
     fmt::print("{}\n", nlohmann::json{{"sealed", results}, {"sign_ns", sign_ns}}.dump(2));

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "client_ledger.h"
 #include "federation_options.h"
 #include "monitor_options.h"
 #include "rpc/client.h"
@@ -21,6 +22,7 @@ struct Arguments {
   std::string model;
   std::string recipe_hash;
   std::string ledger;
+  std::string account;
   std::string policy;
   SecurityOptions security;
   MonitorOptions monitor;
@@ -106,10 +108,13 @@ Result<int> take_part(const Arguments& arguments) {
   options.participant.rehearsal = arguments.rehearsal;
   SOTTO_TRY(options.participant.policy, policy_of(arguments, options.security));
   SOTTO_TRY(options.participant.limits, limits_of(arguments, options.participant.policy));
-  SOTTO_TRY(options.ledger, open_ledger(arguments.ledger));
+  SOTTO_TRY(const ClientLedger own,
+            open_client_ledger(arguments.ledger, arguments.account, options.security));
+  options.ledger = own.ledger;
   const std::string name = options.name;
   SOTTO_TRY(const auto monitor, Monitor::start(arguments.monitor, {"client", name}));
   options.on_event = monitor->sink();
+  if (!own.note.empty()) monitor->say(own.note);
   options.on_joined = [&](const Recipe& recipe, std::uint32_t index) {
     monitor->started(fmt::format("{} is client {} of {}; mechanism {}, shuffler {}", name, index,
                                  recipe.output.name, recipe.privacy.mechanism,
@@ -126,11 +131,16 @@ Result<int> take_part(const Arguments& arguments) {
                                  {"recipe_hash", summary.recipe_hash},
                                  {"reports", summary.reports},
                                  {"declined", summary.declined},
-                                 {"late", summary.late}};
+                                 {"late", summary.late},
+                                 {"asked_otherwise", summary.asked_otherwise}};
     fmt::print("{}\n", json.dump(2));
   } else {
     fmt::print("{} reports handed in, {} rounds declined, {} reports too late\n", summary.reports,
                summary.declined, summary.late);
+    if (summary.asked_otherwise > 0) {
+      fmt::print("WARNING: in {} rounds others were asked for something else than this client\n",
+                 summary.asked_otherwise);
+    }
     fmt::print("what they cost: sotto ledger show {}\n", arguments.ledger);
   }
   return 0;
@@ -140,6 +150,10 @@ void add_spending(CLI::App& sub, Arguments& arguments) {
   sub.add_option("--ledger", arguments.ledger, "where this client's spending is kept")
       ->type_name("FILE")
       ->required();
+  sub.add_option("--account", arguments.account,
+                 "spend from this account of the ledger alone, which 'sotto ledger account add' "
+                 "declared; default: the limits hold for the whole file")
+      ->type_name("NAME");
   sub.add_option("--epsilon", arguments.epsilon, "what all reports together may cost")
       ->type_name("E")
       ->check(CLI::PositiveNumber);
@@ -201,7 +215,9 @@ void add_client(CLI::App& app, Action& action) {
   sub->footer(
       "Every round is charged to the ledger before data is read. Killed and started again with "
       "the\n"
-      "same command, a client sends the report that it has paid for, and no other.\n\n"
+      "same command, a client sends the report that it has paid for, and no other. Its limits "
+      "hold\n"
+      "for the whole ledger, whatever the server's recipe says and however --data is spelled.\n\n"
       "Examples:\n"
       "  sotto client --identity fed/ada --data mine.csv --ledger ada.sqlite "
       "--server fed.example:7100\n"

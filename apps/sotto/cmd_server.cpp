@@ -7,6 +7,8 @@
 #include "base/machine.h"
 #include "base/sha256.h"
 #include "claims_shown.h"
+#include "federation/attendance.h"
+#include "federation/run_folder.h"
 #include "federation_options.h"
 #include "monitor_options.h"
 #include "rpc/server.h"
@@ -39,6 +41,7 @@ struct Arguments {
 constexpr const char* kSealKey = "seal.key";
 constexpr const char* kRunTag = "run.tag";
 constexpr const char* kRoster = "roster.txt";
+constexpr const char* kOpened = "opened.txt";
 constexpr const char* kRequests = "requests.sqlite";
 
 /// What tells this training from others, kept beside its state.
@@ -62,7 +65,7 @@ Result<std::shared_ptr<rpc::Coordinator>> make_coordinator(const Arguments& argu
                                                            const rpc::Security& security,
                                                            const std::filesystem::path& out) {
   if (arguments.replace) {
-    for (const char* name : {kRunTag, kRoster}) std::filesystem::remove(out / name);
+    for (const char* name : {kRunTag, kRoster, kOpened}) std::filesystem::remove(out / name);
   }
   rpc::Coordinator::Settings settings;
   SOTTO_TRY(settings.invitation.recipe, read_text(arguments.recipe));
@@ -71,6 +74,7 @@ Result<std::shared_ptr<rpc::Coordinator>> make_coordinator(const Arguments& argu
   settings.invitation.shuffled = recipe.shuffle.mode == "shuffler";
   settings.invitation.latency = recipe.shuffle.mode == "latency";
   settings.invitation.rehearsal = arguments.rehearsal;
+  settings.invitation.authority = rpc::authority_of(security);
   settings.invitation.clients = static_cast<std::uint32_t>(recipe.federation.clients);
   SOTTO_TRY(settings.invitation.run, run_tag(out));
   settings.minimum = static_cast<std::uint32_t>(recipe.shuffle.min_batch);
@@ -89,7 +93,11 @@ Result<std::shared_ptr<rpc::Coordinator>> make_coordinator(const Arguments& argu
   }
   SOTTO_TRY(const identity::SealKey key, rpc::seal_key_of(security, out / kSealKey));
   SOTTO_TRY(rpc::Roster roster, rpc::Roster::open(out / kRoster, settings.invitation.clients));
-  return std::make_shared<rpc::Coordinator>(std::move(settings), key, std::move(roster));
+  SOTTO_TRY(rpc::OpenedRounds opened, rpc::OpenedRounds::open(out / kOpened));
+  auto coordinator =
+      std::make_shared<rpc::Coordinator>(std::move(settings), key, std::move(roster));
+  coordinator->opened_rounds = std::move(opened);
+  return coordinator;
 }
 
 /// What the first round will cost everybody, before anybody is asked for it.
@@ -115,13 +123,11 @@ Result<int> serve(const Arguments& arguments) {
   SOTTO_TRY(const rpc::Security security, arguments.security.read(identity::Role::kServer));
   ShownRun run;
   SOTTO_TRY(run.recipe, load_recipe(arguments.recipe, arguments.settings));
-  if (run.recipe.data.partition == "users") {
-    return fail(ErrorKind::kUsage, run.recipe.file +
-                                       ": data.partition = \"users\" is for simulations: a server "
-                                       "has to know how many clients there are");
-  }
+  SOTTO_CHECK(check_remote(run.recipe));
   const std::filesystem::path out(arguments.out);
+  SOTTO_TRY(const UseLock lock, RunFolder::lock(out));
   run.options.out = out;
+  run.options.out_locked = true;
   run.options.data_folder = arguments.data;
   run.options.replace = arguments.replace;
   // The same command starts a training and goes on with it, so that a supervisor can repeat it.
@@ -129,14 +135,18 @@ Result<int> serve(const Arguments& arguments) {
   run.print_rounds = !arguments.json;
   SOTTO_TRY(const auto coordinator, make_coordinator(arguments, run.recipe, security, out));
   run.options.transport = coordinator;
+  run.options.coins = arguments.rehearsal ? Coins::kRehearsal : Coins::kClients;
   run.recipe.ledger.keep = false;  // clients keep their own
+  // Clients have one report for a round: a server that went back by several would lose them.
+  run.recipe.output.checkpoint_every = 1;
   const auto rounds = static_cast<std::uint64_t>(run.recipe.federation.rounds);
   Progress progress("round");
   coordinator->on_report = [&](RoundId round, std::uint64_t done, std::uint64_t total) {
     progress.update((round - 1) * total + done, rounds * total,
                     fmt::format("round {}/{}", round, rounds));
   };
-  SOTTO_TRY(const auto monitor, ServerMonitor::start(arguments.monitor, run, out));
+  SOTTO_TRY(const auto monitor,
+            ServerMonitor::start(arguments.monitor, run, out, arguments.rehearsal));
   monitor->watch(*coordinator, run.options);
   coordinator->on_begin = [&, seen = false](const RoundPlan& plan, std::size_t weights) mutable {
     if (!std::exchange(seen, true)) monitor->say(traffic_text(plan, weights));
@@ -153,6 +163,7 @@ Result<int> serve(const Arguments& arguments) {
     monitor->stopping();
     coordinator->interrupt();
   });
+  const Coins coins = run.options.coins;
   const auto trained = run_shown(std::move(run));
   progress.clear();
   if (!trained && coordinator->interrupted()) return monitor->interrupted(arguments.json);
@@ -163,8 +174,8 @@ Result<int> serve(const Arguments& arguments) {
   if (arguments.json) {
     print_json(result, out);
   } else {
-    fmt::print("\n{}\n{}\nmodel in {}\n", claims_table(result.claims), promise(result.claims),
-               (out / "model.pt").string());
+    fmt::print("\n{}\n{}{}\nmodel in {}\n", claims_table(result.claims), promise(result.claims),
+               coins_line(coins), (out / "model.pt").string());
     if (arguments.rehearsal) {
       fmt::print("this was a rehearsal: its noise came from a seed that everybody knows\n");
     }

@@ -1,5 +1,6 @@
 // sotto shuffler: passes sealed reports on in random order.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
@@ -29,6 +30,8 @@ Result<int> relay(const Arguments& arguments) {
   options.listen = arguments.listen;
   options.server = arguments.server;
   options.state = arguments.state;
+  // Who sent what is nobody else's business: every file that this process makes is its own.
+  ::umask(0077);
   options.minimum = arguments.minimum;
   SOTTO_TRY(const auto monitor, Monitor::start(arguments.monitor, {"shuffler", "Sotto shuffler"}));
   options.on_event = monitor->sink();

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/nearest.h"
+#include "base/private_memory.h"
 #include "cluster/launcher.h"
 #include "command.h"
 #include "sotto/version.h"
@@ -77,6 +78,13 @@ bool spreads(const CLI::App& app) {
          (name == "bench" && reached(app).get_name() == "scale");
 }
 
+/// Keys, a client's data and coins, or a ledger.
+bool holds_secrets(const CLI::App& app) {
+  const std::string name = app.get_subcommands().front()->get_name();
+  return name == "server" || name == "shuffler" || name == "client" || name == "keys" ||
+         name == "ledger";
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Sotto: federated learning in which nothing leaves a client unprotected"};
   app.set_version_flag("--version", "sotto " SOTTO_VERSION);
@@ -109,6 +117,7 @@ int run(int argc, char** argv) {
   if (cluster::has_company() && !spreads(app)) {
     return usage_error("this command is not spread over ranks: start it without the launcher");
   }
+  if (holds_secrets(app)) keep_memory_private();
   Result<int> result = action();
   if (is_helper()) return 0;  // rank 0 was told what went wrong here, and it alone decides
   if (result && std::fflush(stdout) != 0) {

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "torch_trainer.h"
 
 namespace sotto::cli {
 namespace {
@@ -33,16 +35,30 @@ std::vector<monitor::Point> earlier_rounds(const std::filesystem::path& out) {
   return points;
 }
 
+/// What the recipe promises the clients that it promises least. Nothing where it cannot be planned:
+/// the run itself then says why.
+std::optional<monitor::Facts::Promise> promise_of(const ShownRun& run) {
+  const auto plan = plan_privacy(run.recipe, run.options.data_folder, torch_trainer());
+  if (!plan || plan->groups.empty()) return std::nullopt;
+  const Claim* const claim = client_claim(worst_group(plan->groups).claims);
+  if (claim == nullptr) return monitor::Facts::Promise{HUGE_VAL, 0.0, true};
+  return monitor::Facts::Promise{claim->epsilon, claim->delta, claim->vacuous()};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ServerMonitor>> ServerMonitor::start(const MonitorOptions& options,
                                                             const ShownRun& run,
-                                                            const std::filesystem::path& out) {
+                                                            const std::filesystem::path& out,
+                                                            bool rehearsal) {
   std::unique_ptr<ServerMonitor> server(new ServerMonitor());
   server->out_ = out;
-  const monitor::Facts facts{"server", run.recipe.output.name,
-                             static_cast<std::uint64_t>(run.recipe.federation.rounds),
-                             static_cast<std::uint64_t>(run.recipe.federation.clients)};
+  monitor::Facts facts{"server", run.recipe.output.name,
+                       static_cast<std::uint64_t>(run.recipe.federation.rounds),
+                       static_cast<std::uint64_t>(run.recipe.federation.clients)};
+  facts.shuffled = run.recipe.shuffle.mode == "shuffler";
+  facts.rehearsal = rehearsal;
+  if (!options.http.empty()) facts.promise = promise_of(run);
   SOTTO_TRY(server->monitor_, Monitor::start(options, facts));
   if (run.options.resume) {
     std::vector<monitor::Point> earlier = earlier_rounds(out);

@@ -13,7 +13,8 @@ class ServerMonitor {
  public:
   static Result<std::unique_ptr<ServerMonitor>> start(const MonitorOptions& options,
                                                       const ShownRun& run,
-                                                      const std::filesystem::path& out);
+                                                      const std::filesystem::path& out,
+                                                      bool rehearsal);
   void watch(rpc::Coordinator& coordinator, RunOptions& options);
 
   /// A line for people, if there is one.

@@ -11,6 +11,13 @@ namespace {
 constexpr std::uint64_t kWrittenPerSecond = 10;
 constexpr std::size_t kRecent = 60;
 constexpr std::size_t kCurvePoints = 400;
+constexpr std::size_t kRefusalNames = 32;  // on the page; further ones are counted together
+
+/// What the page counts or shows elsewhere: a line for each would push all else off the page.
+bool is_listed(What what) {
+  return what != What::kReportAccepted && what != What::kReportRefused &&
+         what != What::kClockStarted && what != What::kReportsHeld;
+}
 
 }  // namespace
 
@@ -40,12 +47,13 @@ void Board::note(const Event& event) {
   count(event);
   state_.changed = now;
   if (admits(event, now)) {
-    if (log_ && !log_->write(log_line(now, state_.facts.role, event, suppressed_))) {
+    // How many the shuffler holds changes with every report and is a number for the page alone.
+    if (log_ && event.what != What::kReportsHeld &&
+        !log_->write(log_line(now, state_.facts.role, event, suppressed_))) {
       ++state_.lost_lines;
     }
     suppressed_ = 0;
-    // One line a report would push everything else off the page.
-    if (event.what != What::kReportAccepted) {
+    if (is_listed(event.what)) {
       state_.recent.push_back({now, event});
       if (state_.recent.size() > kRecent) state_.recent.pop_front();
     }
@@ -69,6 +77,11 @@ void Board::count(const Event& event) {
       state_.round = event.round;
       state_.asked = event.clients.value_or(0);
       state_.round_reports = 0;
+      state_.held = 0;
+      state_.deadline.reset();
+      break;
+    case What::kClockStarted:
+      if (event.seconds) state_.deadline = unix_now() + *event.seconds;
       break;
     case What::kReportAccepted:
       ++state_.accepted;
@@ -76,9 +89,13 @@ void Board::count(const Event& event) {
       break;
     case What::kReportRefused:
       ++state_.refused[event.kind.value_or(ErrorKind::kRefused)];
+      count_refusal(event);
       break;
     case What::kRoundDeclined:
       ++state_.declined;
+      break;
+    case What::kReportsHeld:
+      if (event.round == state_.round) state_.held = event.reports.value_or(0);
       break;
     case What::kBatchPassed:
       ++state_.batches;
@@ -95,6 +112,7 @@ void Board::count(const Event& event) {
       ++state_.rounds_ended;
       if (event.released.value_or(1) == 0) ++state_.rounds_withheld;
       state_.round = event.round;
+      state_.deadline.reset();
       std::erase_if(state_.curve, [&](const Point& point) { return point.round >= event.round; });
       state_.curve.push_back({event.round, event.accuracy, event.loss, event.reports.value_or(0),
                               event.released.value_or(0)});
@@ -103,6 +121,8 @@ void Board::count(const Event& event) {
     case What::kBudgetSpent:
       state_.epsilon = event.epsilon;
       state_.delta = event.delta.value_or(0.0);
+      break;
+    case What::kAskedOtherwise:  // told as a problem too
       break;
     case What::kProblem:
       ++state_.problems;
@@ -114,6 +134,15 @@ void Board::count(const Event& event) {
       state_.finished = true;
       break;
   }
+}
+
+void Board::count_refusal(const Event& event) {
+  std::string name = refusal_name(event);
+  if (!state_.refusals.contains(name) && state_.refusals.size() >= kRefusalNames) name = "other";
+  State::Refusals& same = state_.refusals[name];
+  ++same.count;
+  same.time = unix_now();
+  same.last = event;
 }
 
 void Board::restore(std::vector<Point> earlier) {
@@ -169,6 +198,22 @@ nlohmann::ordered_json to_json(const State& state) {
     one.update(to_json(entry.event));
     events.push_back(std::move(one));
   }
+  Json refusals = Json::array();
+  for (const auto& [name, same] : state.refusals) {
+    refusals.push_back({{"name", name},
+                        {"count", same.count},
+                        {"kind", name_of(same.last.kind.value_or(ErrorKind::kRefused))},
+                        {"time", utc_text(same.time)},
+                        {"text", same.last.text}});
+  }
+  Json promise = nullptr;
+  if (state.facts.promise) {
+    promise = {{"epsilon", maybe(state.facts.promise->epsilon)},
+               {"delta", state.facts.promise->delta},
+               {"vacuous", state.facts.promise->vacuous}};
+  }
+  Json left = nullptr;
+  if (state.deadline) left = std::max(0.0, *state.deadline - unix_now());
   std::uint64_t refused = 0;
   for (const auto& [kind, count] : state.refused) refused += count;
   return {{"role", state.facts.role},
@@ -180,9 +225,15 @@ nlohmann::ordered_json to_json(const State& state) {
           {"joined", state.joined},
           {"asked", state.asked},
           {"round_reports", state.round_reports},
+          {"shuffled", state.facts.shuffled},
+          {"held", state.held},
+          {"seconds_left", std::move(left)},
+          {"rehearsal", state.facts.rehearsal},
+          {"promise", std::move(promise)},
           {"accepted", state.accepted},
           {"refused", refused},
           {"declined", state.declined},
+          {"refusals", std::move(refusals)},
           {"problems", state.problems},
           {"epsilon", maybe(state.epsilon)},
           {"delta", state.delta},

@@ -22,6 +22,15 @@ struct Facts {
   std::string title;
   std::uint64_t rounds = 0;   // planned; 0: this role does not know
   std::uint64_t clients = 0;  // of the federation
+  bool shuffled = false;      // reports come from a shuffler, all at once
+  bool rehearsal = false;     // noise from a seed that everybody knows
+  /// What a client is promised over the whole training, where it is known.
+  struct Promise {
+    double epsilon = 0.0;
+    double delta = 0.0;
+    bool vacuous = false;
+  };
+  std::optional<Promise> promise = {};
 };
 
 struct Point {
@@ -39,12 +48,21 @@ struct State {
   std::uint64_t round = 0;  // that is collected, or was last
   std::uint64_t asked = 0;  // clients, in it
   std::uint64_t round_reports = 0;
+  std::uint64_t held = 0;             // reports of it that the shuffler says it has
+  std::optional<double> deadline;     // of it, in Unix time; nothing before a client has begun
   std::uint64_t joined = 0;           // clients
   std::uint64_t resumed = 0;          // after this round; 0: a fresh start
   std::uint64_t rounds_ended = 0;     // since the start, as all that follow
   std::uint64_t rounds_withheld = 0;  // of these, without a release
   std::uint64_t accepted = 0;
   std::map<ErrorKind, std::uint64_t> refused;
+  /// The same by name, with the last of each.
+  struct Refusals {
+    std::uint64_t count = 0;
+    double time = 0.0;
+    Event last;
+  };
+  std::map<std::string, Refusals> refusals;
   std::uint64_t declined = 0;
   std::uint64_t batches = 0;
   std::uint64_t batches_withheld = 0;
@@ -83,6 +101,7 @@ class Board {
 
  private:
   void count(const Event& event);
+  void count_refusal(const Event& event);
   /// Whether the event is to be written down; counts those that are not.
   bool admits(const Event& event, double now);
 

@@ -16,12 +16,16 @@ std::string_view name_of(What what) {
       return "client-joined";
     case What::kRoundBegan:
       return "round-began";
+    case What::kClockStarted:
+      return "clock-started";
     case What::kReportAccepted:
       return "report-accepted";
     case What::kReportRefused:
       return "report-refused";
     case What::kRoundDeclined:
       return "round-declined";
+    case What::kReportsHeld:
+      return "reports-held";
     case What::kBatchPassed:
       return "batch-passed";
     case What::kBatchWithheld:
@@ -30,6 +34,8 @@ std::string_view name_of(What what) {
       return "round-ended";
     case What::kBudgetSpent:
       return "budget-spent";
+    case What::kAskedOtherwise:
+      return "asked-otherwise";
     case What::kProblem:
       return "problem";
     case What::kStopping:
@@ -87,6 +93,16 @@ Event refusal(const Error& error, std::uint64_t round) {
   event.kind = error.kind;
   event.text = error.message;
   return event;
+}
+
+std::string refusal_name(const Event& event) {
+  constexpr std::size_t kLongest = 24;
+  const std::size_t end = event.text.find(": ");
+  if (end != std::string::npos && end > 0 && end <= kLongest) {
+    std::string word = event.text.substr(0, end);
+    if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos) return word;
+  }
+  return std::string(name_of(event.kind.value_or(ErrorKind::kRefused)));
 }
 
 }  // namespace sotto::monitor

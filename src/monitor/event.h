@@ -21,14 +21,17 @@ enum class What {
   kResumed,  // after `round`
   kClientJoined,
   kRoundBegan,
+  kClockStarted,  // the round ends in `seconds`, with those who came
   kReportAccepted,
   kReportRefused,
   kRoundDeclined,
+  kReportsHeld,  // by the shuffler, so many: a count and no more
   kBatchPassed,
   kBatchWithheld,
   kRoundEnded,
   kBudgetSpent,
-  kProblem,  // something that may pass by itself: the other side is away, a disk is full
+  kAskedOtherwise,  // others of the group came with another contract: a warning
+  kProblem,         // something that may pass by itself: the other side is away, a disk is full
   kStopping,
   kFinished,
 };
@@ -61,5 +64,8 @@ nlohmann::ordered_json to_json(const Event& event);
 
 /// A report or message that was not taken.
 Event refusal(const Error& error, std::uint64_t round = 0);
+/// What refusals are counted by: the word that its reason begins with ("stale: ..."), else its
+/// kind.
+std::string refusal_name(const Event& event);
 
 }  // namespace sotto::monitor

@@ -66,6 +66,8 @@ void write_training(const State& state, Writer& out) {
               static_cast<double>(state.facts.clients));
     out.gauge("sotto_round_clients", "Clients that the round asks.",
               static_cast<double>(state.asked));
+    out.gauge("sotto_reports_held", "Reports of the round that the shuffler says it has.",
+              static_cast<double>(state.held));
     out.counter("sotto_rounds_total", "Rounds that have ended since the start.",
                 state.rounds_ended);
     out.counter("sotto_rounds_withheld_total", "Rounds that released nothing.",

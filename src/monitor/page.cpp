@@ -31,7 +31,7 @@ h2{margin:0 0 10px;font-size:15px}
 .warn{color:var(--warn);background:var(--warn-paper)}
 .bad{color:var(--bad);background:var(--bad-paper)}
 .soft{color:var(--soft);font-size:13px}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(165px,1fr));gap:14px;margin:0 0 18px}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:14px;margin:0 0 18px}
 .card{background:var(--paper);border:1px solid var(--line);border-radius:12px;padding:16px 18px;margin:0}
 .tiles dt{color:var(--soft);font-size:13px}
 .tiles dd{margin:0;font-size:23px;font-weight:650;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
@@ -47,13 +47,23 @@ li:first-child{border-top:0}
 li time{color:var(--soft);font-variant-numeric:tabular-nums}
 li b{font-weight:600}
 li span{overflow-wrap:anywhere;min-width:0}
+table{border-collapse:collapse;width:100%;font-size:14px}
+th{text-align:left;font-weight:400;color:var(--soft);font-size:13px}
+th,td{padding:5px 12px 5px 0;border-top:1px solid var(--line);overflow-wrap:anywhere;vertical-align:top}
+tr:first-child th{border-top:0}
+.count{text-align:right;font-variant-numeric:tabular-nums}
+.loud{border:2px solid var(--bad);border-radius:12px;padding:14px 18px;margin:0 0 18px;color:var(--bad);
+background:var(--bad-paper)}
+.loud b{display:block;font-size:20px}
 @media (max-width:520px){main{padding:20px 14px}h1{font-size:23px}.card{padding:12px 14px}
 .tiles{grid-template-columns:repeat(2,minmax(0,1fr));gap:10px}.tiles dd{font-size:21px}}
 </style></head><body><main>
 <header><h1 id="title">Sotto</h1><span id="status" class="chip good">running</span>
 <span id="link" class="soft" role="status">connecting</span></header>
+<div id="warnings" role="alert"></div>
 <dl class="tiles" id="tiles"></dl>
 <section class="card wide"><h2>Accuracy on the public test set</h2><div id="curve"></div></section>
+<section class="card wide"><h2>Refusals</h2><div id="refusals"></div></section>
 <section class="card wide"><h2>Events</h2><ol id="events"></ol></section>
 <p class="soft">Nothing on this page comes from a client's data: rounds and reports are counted, the
 accuracy is measured on public samples, and the budget follows from the recipe.</p>
@@ -86,13 +96,53 @@ function tile(label, value, note, share) {
   return box;
 }
 
+// What nobody may overlook: a training that protects nobody.
+function warnings(state) {
+  const loud = [], promise = state.promise;
+  if (state.rehearsal) {
+    loud.push(["Rehearsal: protects nobody", "All noise comes from a seed that everybody knows."]);
+  }
+  if (promise && promise.epsilon === null) {
+    loud.push(["No privacy: epsilon is infinite", "The recipe promises its clients nothing."]);
+  } else if (promise && promise.vacuous) {
+    loud.push(["Vacuous: ε " + up(promise.epsilon) + " for a client over the whole training",
+               "Above 50 a promise says nothing: e^50 protects nobody. Nothing bounds what the reports "
+               + "of this training tell about a client's data."]);
+  } else if (!promise && state.epsilon > 50) {
+    loud.push(["Vacuous: ε " + up(state.epsilon) + " spent", "Above 50 a promise says nothing."]);
+  }
+  at("warnings").replaceChildren(...loud.map(([head, text]) => {
+    const box = make("p", undefined, "loud");
+    box.append(make("b", head), text);
+    return box;
+  }));
+}
+
+// Time that is left of the round; the server says how much, the page counts down by itself.
+let ends = null;
+const clock = seconds => seconds >= 3600 ? (seconds / 3600).toFixed(1) + " h"
+  : Math.floor(seconds / 60) + ":" + String(Math.floor(seconds % 60)).padStart(2, "0");
+function left(state) {
+  if (state.finished) return ["–", "the training is over"];
+  if (ends === null) return ["–", state.round ? "the clock starts with the first client" : "no round yet"];
+  const seconds = (ends - performance.now()) / 1000;
+  return seconds > 0 ? [clock(seconds), "until the round's deadline"]
+    : ["0:00", state.shuffled ? "deadline is over; waiting for the batch" : "deadline is over"];
+}
+
 function tiles(state) {
+  const here = Math.max(state.held, state.round_reports);
+  const waits = state.shuffled && state.held > state.round_reports;
   const last = state.curve.filter(point => point.accuracy !== null).at(-1);
   const best = Math.max(...state.curve.map(point => point.accuracy ?? 0), 0);
   at("tiles").replaceChildren(
     tile("Round", number(state.round) + (state.rounds ? " / " + number(state.rounds) : ""),
-         number(state.round_reports) + " of " + number(state.asked) + " reports are in",
+         state.rounds ? "planned by the recipe" : "",
          state.rounds ? state.round / state.rounds : undefined),
+    tile("Reports of the round", number(here) + " / " + number(state.asked),
+         (waits ? "held by the shuffler; " : "are in; ") + number(state.accepted) + " taken so far",
+         state.asked ? here / state.asked : undefined),
+    tile("Time left", ...left(state)),
     tile("Accuracy", last ? percent(last.accuracy) : "–",
          last ? "best " + percent(best) : "not measured yet"),
     tile("Clients", number(state.joined) + (state.clients ? " / " + number(state.clients) : ""),
@@ -100,9 +150,7 @@ function tiles(state) {
          state.clients ? state.joined / state.clients : undefined),
     tile("Budget spent", state.epsilon === null ? "–" : "ε ≤ " + up(state.epsilon),
          (state.delta > 0 ? "δ ≤ " + state.delta + "; " : "") + "a client of every round"
-           + (state.epsilon > 50 ? "; vacuous" : "")),
-    tile("Reports", number(state.accepted),
-         "taken; " + number(state.refused) + " refused"));
+           + (state.epsilon > 50 ? "; vacuous" : "")));
 }
 
 function curve(state) {
@@ -142,6 +190,24 @@ function curve(state) {
   at("curve").replaceChildren(svg);
 }
 
+function refusals(state) {
+  if (!state.refusals.length) {
+    at("refusals").replaceChildren(make("p", "Nothing has been refused.", "soft"));
+    return;
+  }
+  const table = make("table"), head = make("tr");
+  head.append(make("th", "name"), make("th", "count", "count"), make("th", "last"), make("th", "reason"));
+  table.append(head);
+  for (const one of state.refusals.slice().sort((a, b) => b.count - a.count)) {
+    const row = make("tr");
+    row.append(make("td", one.name), make("td", number(one.count), "count"),
+               make("td", one.time.slice(11, 19)),
+               make("td", one.text + (one.kind === "io" ? " (may pass; its sender tries again)" : "")));
+    table.append(row);
+  }
+  at("refusals").replaceChildren(table);
+}
+
 function events(state) {
   const skip = new Set(["time", "event"]);
   at("events").replaceChildren(...state.events.slice().reverse().map(event => {
@@ -163,12 +229,18 @@ function show(state) {
     : state.round ? ["running", "good"] : ["waiting for clients", "warn"];
   at("status").textContent = word;
   at("status").className = "chip " + kind;
+  now = state;
+  ends = state.seconds_left === null ? null : performance.now() + 1000 * state.seconds_left;
+  warnings(state);
   tiles(state);
   curve(state);
+  refusals(state);
   events(state);
 }
 
+let now = first;
 show(first);
+setInterval(() => tiles(now), 1000);
 const source = new EventSource("/events");
 source.addEventListener("state", event => {
   const state = JSON.parse(event.data);

@@ -17,7 +17,9 @@ constexpr std::chrono::duration<double> kLongestPause{5.0};
 class Client {
  public:
   Client(ClientOptions options, const MakeFactory& make_factory)
-      : options_(std::move(options)), make_factory_(make_factory), link_(options_) {}
+      : options_(std::move(options)), make_factory_(make_factory) {
+    link_.emplace(options_);
+  }
 
   Result<ClientSummary> work();
 
@@ -37,21 +39,33 @@ class Client {
   auto patiently(Call&& call) const -> decltype(call());
   Result<void> take_part();
   Result<void> join();
+  /// With the bundle as it is now: a certificate that ran out may have been renewed.
+  Result<void> join_again();
+  /// Whether nobody may answer because the training is over.
+  bool ended(const Error& error) const;
+  /// Whether a server is there and has not finished.
+  bool is_open() const;
   Result<void> accept(const Invitation& invitation);
   Result<void> do_task(const Assignment& assignment);
+  /// Looks whether others of the group were asked for the same in the round of `compared_`, and
+  /// says so where they were not. It only warns: a single member could stop everybody otherwise.
+  void compare();
   /// When each chunk goes, in seconds from now; empty: at once.
   std::vector<double> delays(std::chrono::time_point<Clock, std::chrono::duration<double>> begin,
                              std::size_t chunks) const;
 
   ClientOptions options_;
   const MakeFactory& make_factory_;
-  ClientLink link_;
+  std::optional<ClientLink> link_;
   Joined joined_;
   std::unique_ptr<Participant> participant_;
   ClientSummary summary_;
   RoundId done_round_ = 0;
   Attempt done_attempt_{};
-  double latency_ = 0.0;  // seconds: the longest random delay of a chunk
+  std::optional<Contract> compared_;  // of the last report that was handed to a shuffler
+  RoundId warned_round_ = 0;
+  RoundId last_round_ = 0;  // that the recipe has
+  double latency_ = 0.0;    // seconds: the longest random delay of a chunk
 };
 
 template <class Call>
@@ -89,6 +103,11 @@ Result<void> Client::accept(const Invitation& invitation) {
                                          ", and --recipe-hash allows " + options_.recipe_hash +
                                          " only");
   }
+  if (options_.share && joined_.index != *options_.share) {
+    return fail(ErrorKind::kRefused, "the server gives this client place " +
+                                         std::to_string(joined_.index) + ", and it is to be " +
+                                         std::to_string(*options_.share) + " (--share)");
+  }
   if (invitation.shuffled != (recipe.shuffle.mode == "shuffler")) {
     return fail(ErrorKind::kRefused,
                 "the server's recipe and the server differ on whether there is a shuffler");
@@ -97,7 +116,7 @@ Result<void> Client::accept(const Invitation& invitation) {
     return fail(ErrorKind::kUsage, "this federation has a shuffler: give --shuffler HOST:PORT");
   }
   if (invitation.shuffled) {
-    SOTTO_CHECK(patiently([&] { return link_.check_shuffler(); }));
+    SOTTO_CHECK(patiently([&] { return link_->check_shuffler(); }));
   }
   if (invitation.rehearsal != options_.participant.rehearsal) {
     return fail(ErrorKind::kRefused,
@@ -118,6 +137,10 @@ Result<void> Client::accept(const Invitation& invitation) {
   own.clients = invitation.clients;
   own.share = options_.share.has_value();
   own.task = task_name(hash, invitation.run);
+  own.run = invitation.run;
+  own.authority = authority_of(options_.security);
+  own.on_note = [this](const std::string& text) { note(text); };
+  last_round_ = static_cast<RoundId>(recipe.federation.rounds);
   latency_ = recipe.shuffle.mode == "latency" ? recipe.shuffle.latency : 0.0;
   SOTTO_TRY(participant_,
             Participant::make(recipe, std::move(own), options_.ledger, make_factory_));
@@ -126,10 +149,34 @@ Result<void> Client::accept(const Invitation& invitation) {
 }
 
 Result<void> Client::join() {
-  SOTTO_TRY(joined_, patiently([&] { return link_.join(); }));
+  const Joined before = std::move(joined_);
+  SOTTO_TRY(joined_, patiently([&] { return link_->join(); }));
+  // The same place in the same training: all that was agreed to stands.
+  if (participant_ && joined_ == before) return {};
   summary_.index = joined_.index;
   summary_.recipe_hash = joined_.invitation.recipe_hash;
-  return accept(joined_.invitation);
+  auto accepted = accept(joined_.invitation);
+  // Another client may have the place of one that does not take part.
+  if (!accepted) (void)link_->leave();
+  return accepted;
+}
+
+bool Client::is_open() const {
+  const auto now = link_->pull(done_round_, done_attempt_, participant_->weights());
+  return now && !now->finished;
+}
+
+Result<void> Client::join_again() {
+  if (!options_.security.plain()) {
+    SOTTO_TRY(options_.security,
+              read_security(options_.security.bundle->folder, identity::Role::kClient, false));
+  }
+  link_.emplace(options_);
+  return join();
+}
+
+bool Client::ended(const Error& error) const {
+  return error.kind == ErrorKind::kIo && done_round_ > 0 && done_round_ == last_round_;
 }
 
 std::vector<double> Client::delays(
@@ -147,22 +194,32 @@ Result<void> Client::do_task(const Assignment& assignment) {
   if (task.recipe_hash != joined_.invitation.recipe_hash) {
     return fail(ErrorKind::kRefused, "the server has changed its recipe");
   }
+  // Once more, when everybody of the last round has come.
+  if (compared_ && compared_->round != task.round) compare();
   const auto received = Clock::now();
   if (options_.on_task) options_.on_task(task.round);
   tell({monitor::What::kRoundBegan, task.round});
   const auto report = participant_->report(task, assignment.model);
+  // From here on the task is done with, whatever comes of it.
+  done_round_ = task.round;
+  done_attempt_ = task.attempt;
   if (!report && report.error().kind == ErrorKind::kRefused) {
     note(report.error().message);
     ++summary_.declined;
     tell({monitor::What::kRoundDeclined, task.round});
-    return patiently([&] { return link_.decline(task); });
+    const auto told = patiently([&] { return link_->decline(task); });
+    // A server that does not want to hear it goes on without this client all the same.
+    return told || told.error().kind == ErrorKind::kIo ? told : Result<void>();
   }
   if (!report) return tl::unexpected(report.error());
   tell_spent(task.round);
   const auto begin = received + std::chrono::duration<double>(task.send_after_seconds);
   auto sent = patiently([&] {
-    return link_.submit(task, joined_.invitation, *report, delays(begin, report->size()));
+    const std::vector<double> waits = delays(begin, report->size());
+    return link_->submit(task, {participant_->contract(), participant_->minimum(), *report, waits});
   });
+  compared_ = participant_->contract();
+  compare();
   if (sent) {
     ++summary_.reports;
     tell({monitor::What::kReportAccepted, task.round});
@@ -174,6 +231,36 @@ Result<void> Client::do_task(const Assignment& assignment) {
   ++summary_.late;
   tell(monitor::refusal(sent.error(), task.round));
   return {};
+}
+
+void Client::compare() {
+  if (!compared_ || !compared_->shuffled || compared_->round == warned_round_) return;
+  const auto all = link_->compare(compared_->run, compared_->round);
+  // A shuffler that is away now is asked again before the next round.
+  if (!all) return;
+  const std::string own = compared_->digest();
+  std::uint64_t others = 0;
+  std::uint64_t same = 0;
+  for (const Asked& asked : *all) {
+    if (asked.contract == own) {
+      same += asked.reports;
+    } else if (asked.group == compared_->group) {
+      others += asked.reports;
+    }
+  }
+  if (others == 0) return;
+  warned_round_ = compared_->round;
+  ++summary_.asked_otherwise;
+  const std::string text =
+      "round " + std::to_string(compared_->round) + ": " + std::to_string(others) +
+      " clients of this client's group came with another contract, and " + std::to_string(same) +
+      " with the same: either they break the protocol, or the server asks "
+      "clients for different things, to tell them apart";
+  note("WARNING: " + text);
+  monitor::Event event{monitor::What::kAskedOtherwise, compared_->round};
+  event.reports = others;
+  event.text = text;
+  tell(event);
 }
 
 void Client::tell_spent(RoundId round) const {
@@ -195,15 +282,34 @@ Result<ClientSummary> Client::work() {
 }
 
 Result<void> Client::take_part() {
+  // What is wrong with it for everybody to see is told before anybody hears of this client; what is
+  // wrong with its values, to nobody.
+  SOTTO_CHECK(check_source({.source = options_.participant.data,
+                            .labels = options_.participant.labels,
+                            .folder = options_.participant.data_folder}));
   SOTTO_CHECK(join());
-  while (!stopped()) {
-    SOTTO_TRY(const Assignment assignment, patiently([&] {
-                return link_.pull(done_round_, done_attempt_, participant_->weights());
-              }));
+  for (bool just_joined = true; !stopped();) {
+    const auto pulled =
+        patiently([&] { return link_->pull(done_round_, done_attempt_, participant_->weights()); });
+    if (!pulled && ended(pulled.error())) {
+      note(pulled.error().message + ": the training is over");
+      break;
+    }
+    if (!pulled && pulled.error().kind == ErrorKind::kRefused && !just_joined) {
+      note(pulled.error().message + "; joining again");
+      SOTTO_CHECK(join_again());
+      just_joined = true;
+      continue;
+    }
+    SOTTO_TRY(const Assignment& assignment, pulled);
+    just_joined = false;
     if (assignment.task) {
-      SOTTO_CHECK(do_task(assignment));
-      done_round_ = assignment.task->round;
-      done_attempt_ = assignment.task->attempt;
+      const auto done = do_task(assignment);
+      if (!done && ended(done.error()) && !is_open()) {
+        note(done.error().message + ": the training is over");
+        break;
+      }
+      SOTTO_CHECK(done);
       continue;
     }
     if (assignment.finished) break;

@@ -38,6 +38,8 @@ struct ClientSummary {
   std::uint64_t reports = 0;   // handed in
   std::uint64_t declined = 0;  // rounds
   std::uint64_t late = 0;      // reports that came when their round was over
+  /// Rounds in which others of this client's group were asked for something else than it was.
+  std::uint64_t asked_otherwise = 0;
 };
 
 Result<ClientSummary> run_client(ClientOptions options, const MakeFactory& make_factory);

@@ -9,7 +9,7 @@
 #include "rpc/client.h"
 #include "rpc/credentials.h"
 #include "rpc/messages.h"
-#include "sotto/v1/federation.grpc.pb.h"
+#include "sotto/v2/federation.grpc.pb.h"
 
 namespace sotto::rpc {
 
@@ -28,24 +28,45 @@ class ClientLink {
   Result<Joined> join() const;
   /// Whether the node at the shuffler's address is one, before anything is paid for.
   Result<void> check_shuffler() const;
-  /// `most` weights, at most.
+  /// kRefused: a task for a model of another size than `weights`.
   Result<Assignment> pull(RoundId done_round, const Attempt& done, std::size_t weights) const;
   Result<void> decline(const TaskHeader& task) const;
+  /// Gives the client's place back.
+  Result<void> leave() const;
+  /// What is handed in for a task.
+  struct Handed {
+    const Contract& contract;
+    std::uint32_t minimum = 0;
+    std::span<const Envelope> envelopes;
+    std::span<const double> delays;  // of each chunk, in seconds; empty: none
+  };
   /// Seals every envelope and hands the report in, to the shuffler where there is one.
-  /// Where chunks have delays, one for each, it takes as long as the longest.
-  Result<void> submit(const TaskHeader& task, const Invitation& invitation,
-                      std::span<const Envelope> envelopes, std::span<const double> delays) const;
+  /// Where chunks have delays it takes as long as the longest.
+  Result<void> submit(const TaskHeader& task, const Handed& report) const;
+  /// What the shuffler's clients were asked for in a round.
+  Result<std::vector<Asked>> compare(const Tag& run, RoundId round) const;
 
  private:
+  /// Told that the number of its request is behind, a client signs it anew above, at once.
+  template <class Call>
+  auto anew(const Line& line, Call&& call) const;
+  Result<Joined> join_once(grpc::ClientContext& context) const;
+  Result<Assignment> pull_once(grpc::ClientContext& context, RoundId done_round,
+                               const Attempt& done, std::size_t weights) const;
+  Result<void> decline_once(grpc::ClientContext& context, const v2::DeclineRequest& request) const;
+  Result<void> submit_once(grpc::ClientContext& context, const TaskHeader& task,
+                           const Handed& report) const;
+  Result<std::vector<Asked>> compare_once(grpc::ClientContext& context, const Tag& run,
+                                          RoundId round) const;
   /// The message, signed for whoever is at the other end of the line.
-  Result<v1::Signed> signed_for(const Line& line, const char* method,
+  Result<v2::Signed> signed_for(const Line& line, const char* method,
                                 const google::protobuf::Message& message) const;
 
   const ClientOptions& options_;
   Line server_line_;
-  std::unique_ptr<v1::Coordinator::Stub> server_;
+  std::unique_ptr<v2::Coordinator::Stub> server_;
   std::optional<Line> shuffler_line_;
-  std::unique_ptr<v1::Relay::Stub> shuffler_;
+  std::unique_ptr<v2::Relay::Stub> shuffler_;
 };
 
 }  // namespace sotto::rpc

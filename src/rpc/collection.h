@@ -19,13 +19,13 @@
 #include <unordered_set>
 #include <vector>
 
+#include "rpc/contract.h"
 #include "rpc/report_form.h"
+#include "rpc/ticket.h"
 #include "sotto/federation.h"
 
 namespace sotto::rpc {
 
-/// Of 128 random bits from the system's generator: no two things share one.
-using Tag = std::array<std::byte, 16>;
 Tag fresh_tag();
 /// Tells a round that was begun anew from the same round before.
 using Attempt = Tag;
@@ -38,16 +38,24 @@ class Collection {
     std::set<std::uint32_t> asked;    // and not declined
     std::set<std::uint32_t> arrived;  // without a shuffler: whose report was counted
     std::shared_ptr<const ReportForm> form;
+    std::string contract;          // digest of what the group is asked for
+    std::vector<Ticket> declined;  // of those who will not report
     std::optional<std::uint64_t>
-        batch;                  // reports that the shuffler has for us, once it has said so
-    std::uint64_t taken = 0;    // chunks of its sequence
-    std::uint64_t dropped = 0;  // of these, not what the round asked for
+        batch;                      // reports that the shuffler has for us, once it has said so
+    std::uint64_t taken = 0;        // chunks of its sequence
+    std::uint64_t dropped = 0;      // of these, not what the round asked for
+    std::uint64_t well_formed = 0;  // of those of the position that is being taken
+    std::optional<std::uint64_t> fewest;   // well-formed ones at any position before it
     std::unordered_set<std::string> seen;  // chunks of the position that is being taken
     bool closed() const { return batch && taken == *batch * form->chunks(); }
+    /// Reports that can hide one another: as many as were well-formed at the poorest position of
+    /// which anything came. From the moment at which a batch begins to come it is 1 at least: what
+    /// the server holds counts as seen.
+    std::uint64_t opened() const;
   };
 
   static Result<Collection> begin(const RoundPlan& plan, std::span<const float> model,
-                                  bool shuffled);
+                                  const Terms& terms, const TicketKey& ticket_key);
 
   const RoundPlan& plan() const { return plan_; }
   const Attempt& attempt() const { return attempt_; }
@@ -56,7 +64,10 @@ class Collection {
 
   /// The group that was asked for this client's report, if it is still awaited.
   std::optional<std::size_t> group_of(std::uint32_t client) const;
-  void decline(std::uint32_t client);
+  void decline(std::uint32_t client, const std::string& name);
+  /// Of the round's tickets.
+  const TicketKey& ticket_key() const { return ticket_key_; }
+  Ticket ticket(std::size_t group, const std::string& name) const;
   /// False where the client's report was counted before.
   bool arrived(std::uint32_t client, std::size_t group);
 
@@ -79,7 +90,8 @@ class Collection {
  private:
   RoundPlan plan_;
   Attempt attempt_{};
-  bool shuffled_ = false;
+  Terms terms_;
+  TicketKey ticket_key_{};
   std::shared_ptr<const std::vector<float>> model_;
   std::vector<Group> groups_;
   std::optional<Clock::time_point> deadline_;

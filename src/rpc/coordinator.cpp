@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/text.h"
 #include "federation/budget.h"
@@ -39,6 +40,8 @@ Coordinator::Coordinator(Settings settings, const identity::SealKey& key, Roster
       task_(task_name(settings_.invitation.recipe_hash, settings_.invitation.run)),
       roster_(std::move(roster)) {
   settings_.invitation.seal_key = key_.public_key;
+  // They may have been asked in the first round already, by the server before this one.
+  for (const auto& [name, place] : roster_.places()) tasked_.insert(name);
 }
 
 identity::ChunkPlan Coordinator::chunk_plan(RoundId round, const ReportForm& form) const {
@@ -48,13 +51,18 @@ identity::ChunkPlan Coordinator::chunk_plan(RoundId round, const ReportForm& for
 Result<Delivery> Coordinator::collect(const RoundPlan& plan, std::span<const float> model,
                                       std::span<const EnvelopeSink> sinks) {
   const bool shuffled = settings_.invitation.shuffled;
-  SOTTO_TRY(Collection collection, Collection::begin(plan, model, shuffled));
+  SOTTO_TRY(Collection collection,
+            Collection::begin(plan, model, settings_.invitation.terms(),
+                              make_ticket_key(key_, settings_.invitation.run, plan.round)));
   if (on_begin) on_begin(plan, model.size());
   tell(begun(plan));
   std::unique_lock lock(mutex_);
   round_.emplace(std::move(collection));
+  if (std::exchange(begun_before_, true)) tasked_.clear();
+  closed_places_.clear();
   sinks_ = sinks;
   last_round_ = plan.round;
+  held_ = 0;
   const auto latest_start = Collection::Clock::now() + seconds(settings_.wait_seconds);
   // After the deadline a shuffler has as long again to hand over the batch that it then closes.
   const auto grace = shuffled ? seconds(settings_.round_seconds) : Collection::Clock::duration{};
@@ -71,6 +79,11 @@ Result<Delivery> Coordinator::collect(const RoundPlan& plan, std::span<const flo
   Delivery delivery;
   delivery.groups = round_->outcome(shuffler_here_ ? "the shuffler has handed over no batch"
                                                    : "no shuffler has come");
+  for (std::size_t group = 0; opened_rounds && group < delivery.groups.size(); ++group) {
+    // What was opened before a restart counts as seen, also if nothing comes of it now.
+    std::optional<std::uint64_t>& seen = delivery.groups[group].opened;
+    if (opened_rounds->has(plan.round, group)) seen = std::max<std::uint64_t>(seen.value_or(0), 1);
+  }
   const bool begun = round_->deadline().has_value() || round_->complete();
   round_.reset();
   sinks_ = {};
@@ -103,20 +116,6 @@ bool Coordinator::interrupted() const {
   return interrupted_;
 }
 
-Result<std::uint32_t> Coordinator::place_of(const std::string& name) const {
-  if (const auto place = roster_.find(name)) return *place;
-  return fail(ErrorKind::kRefused, "'" + name + "' has not joined");
-}
-
-Result<Coordinator::Joined> Coordinator::join(const std::string& name,
-                                              std::optional<std::uint32_t> wanted) {
-  const std::scoped_lock lock(mutex_);
-  const std::size_t before = roster_.size();
-  SOTTO_TRY(const std::uint32_t place, roster_.join(name, wanted));
-  if (roster_.size() > before) tell({monitor::What::kClientJoined, 0, roster_.size()});
-  return Joined{place, &settings_.invitation};
-}
-
 Result<Coordinator::Pulled> Coordinator::pull(const std::string& name, RoundId done_round,
                                               const Attempt& done_attempt) {
   const std::scoped_lock lock(mutex_);
@@ -130,15 +129,26 @@ Result<Coordinator::Pulled> Coordinator::pull(const std::string& name, RoundId d
   }
   if (!round_) return pulled;
   const auto group = round_->group_of(place);
-  if (!group) return pulled;
+  if (!group || !asks(place)) return pulled;
   if (done_round == last_round_ && done_attempt == round_->attempt()) return pulled;
-  round_->start_clock(seconds(settings_.round_seconds));
+  if (!round_->deadline()) {
+    round_->start_clock(seconds(settings_.round_seconds));
+    monitor::Event clock{monitor::What::kClockStarted, last_round_};
+    clock.seconds = settings_.round_seconds;
+    tell(clock);
+  }
+  tasked_.insert(name);
   changed_.notify_all();
-  pulled.task = {
-      round_->attempt(),          *group, round_->plan().groups[*group].parts, round_->model(),
-      to_seconds(round_->left()), 0.0};
+  pulled.task = {round_->attempt(),
+                 *group,
+                 round_->plan().groups[*group].parts,
+                 round_->model(),
+                 to_seconds(round_->left()),
+                 0.0,
+                 std::nullopt};
   const double spare = settings_.round_seconds - settings_.work_seconds;
   pulled.task->send_after_seconds = std::max(0.0, pulled.task->deadline_seconds - spare);
+  if (settings_.invitation.shuffled) pulled.task->ticket = round_->ticket(*group, name);
   return pulled;
 }
 
@@ -146,7 +156,8 @@ Result<void> Coordinator::decline(const std::string& name, RoundId round, const 
   const std::scoped_lock lock(mutex_);
   SOTTO_TRY(const std::uint32_t place, place_of(name));
   if (!is_open(round) || round_->attempt() != attempt) return {};
-  round_->decline(place);
+  round_->decline(place, name);
+  declined_[name] = round;
   tell({monitor::What::kRoundDeclined, round});
   changed_.notify_all();
   return {};
@@ -163,10 +174,13 @@ Result<std::optional<Coordinator::Awaited>> Coordinator::awaited(const std::stri
     return fail(ErrorKind::kRefused, "round " + std::to_string(round) + " is not open");
   }
   const auto group = round_->group_of(place);
-  if (!group) return fail(ErrorKind::kRefused, "this client was not asked in this round");
+  if (!group || !asks(place)) {
+    return fail(ErrorKind::kRefused, "this client was not asked in this round");
+  }
   const Collection::Group& wanted = round_->groups()[*group];
   if (wanted.arrived.contains(place)) return std::optional<Awaited>();
-  return std::optional<Awaited>(Awaited{round, *group, wanted.form});
+  SOTTO_CHECK(remember_opened(round, *group));
+  return std::optional<Awaited>(Awaited{round, *group, wanted.form, wanted.contract});
 }
 
 Result<Envelope> Coordinator::open_report(const Awaited& report, std::size_t position,
@@ -188,7 +202,7 @@ Result<bool> Coordinator::submit(const std::string& name, const Awaited& report,
     return fail(ErrorKind::kRefused,
                 "round " + std::to_string(report.round) + " is not open any more");
   }
-  if (round_->group_of(place) != report.group) {
+  if (round_->group_of(place) != report.group || !asks(place)) {
     return fail(ErrorKind::kRefused, "this client has declined the round");
   }
   if (round_->groups()[report.group].arrived.contains(place)) return false;
@@ -214,13 +228,28 @@ Coordinator::Open Coordinator::open() {
   if (!round_) return open;
   open.round = round_->plan().round;
   open.attempt = round_->attempt();
+  open.ticket_key = round_->ticket_key();
   open.seconds_left = round_->deadline() ? to_seconds(round_->left()) : settings_.round_seconds;
   for (const Collection::Group& group : round_->groups()) {
-    open.groups.push_back({group.asked.size(), group.form->chunks(),
-                           static_cast<std::uint32_t>(group.form->sealed_bytes()), group.taken,
-                           group.closed()});
+    open.groups.push_back(
+        {group.asked.size(), group.contract, group.taken, group.closed(), group.declined});
   }
   return open;
+}
+
+Result<void> Coordinator::remember_opened(RoundId round, std::size_t group) {
+  return opened_rounds ? opened_rounds->add(round, group) : Result<void>();
+}
+
+void Coordinator::held(RoundId round, std::uint64_t reports) {
+  const std::scoped_lock lock(mutex_);
+  if (!is_open(round)) return;
+  reports = std::min<std::uint64_t>(reports, round_->plan().clients());
+  if (reports == held_) return;
+  held_ = reports;
+  monitor::Event event{monitor::What::kReportsHeld, round};
+  event.reports = reports;
+  tell(event);
 }
 
 Result<void> Coordinator::begin_batch(RoundId round, const Attempt& attempt, std::size_t group,
@@ -230,6 +259,7 @@ Result<void> Coordinator::begin_batch(RoundId round, const Attempt& attempt, std
     return fail(ErrorKind::kRefused, "batch refused: its round is not open");
   }
   SOTTO_CHECK(round_->begin_batch(group, reports, skip));
+  if (reports > 0) SOTTO_CHECK(remember_opened(round, group));
   if (reports == 0) tell({monitor::What::kBatchWithheld, round});
   show_progress();
   changed_.notify_all();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "monitor/event.h"
 #include "rpc/collection.h"
+#include "rpc/opened.h"
 #include "rpc/roster.h"
 #include "sotto/federation.h"
 
@@ -29,6 +31,10 @@ struct Invitation {
   bool shuffled = false;
   bool latency = false;  // chunks of a report come after random delays, in any order
   bool rehearsal = false;
+  std::string authority;  // of the federation; empty: none. Clients know it themselves
+
+  Terms terms() const { return {run, recipe_hash, shuffled, seal_key, authority}; }
+  friend bool operator==(const Invitation&, const Invitation&) = default;
 };
 
 class Coordinator final : public Transport {
@@ -41,6 +47,9 @@ class Coordinator final : public Transport {
     double wait_seconds = 600.0;
     /// Of random delays: clients begin to send so long after the round's first client began.
     double work_seconds = 0.0;
+    /// A client that was not heard of for so long has left its place to whoever wants it; 0: for
+    /// two rounds, and ten seconds at least.
+    double place_seconds = 0.0;
   };
   Coordinator(Settings settings, const identity::SealKey& key, Roster roster);
 
@@ -59,7 +68,10 @@ class Coordinator final : public Transport {
     std::uint32_t index = 0;
     const Invitation* invitation = nullptr;
   };
+  /// kIo where a place may become free soon.
   Result<Joined> join(const std::string& name, std::optional<std::uint32_t> wanted);
+  /// The client does not take part after all: its place is free.
+  Result<void> leave(const std::string& name);
 
   struct Pulled {
     bool finished = false;
@@ -71,6 +83,7 @@ class Coordinator final : public Transport {
       std::shared_ptr<const std::vector<float>> model;
       double deadline_seconds = 0.0;
       double send_after_seconds = 0.0;
+      std::optional<Ticket> ticket;  // for the shuffler, where there is one
     };
     std::optional<Task> task;
   };
@@ -82,6 +95,7 @@ class Coordinator final : public Transport {
     RoundId round = 0;
     std::size_t group = 0;
     std::shared_ptr<const ReportForm> form;
+    std::string contract;  // digest
   };
   Result<std::optional<Awaited>> awaited(const std::string& name, RoundId round);
   /// Opens a chunk of such a report and refuses what is not exactly what its place asks for.
@@ -99,15 +113,19 @@ class Coordinator final : public Transport {
     double seconds_left = 0.0;
     struct Group {
       std::uint64_t expected = 0;
-      std::uint64_t chunks = 0;       // of a report
-      std::uint32_t chunk_bytes = 0;  // sealed
+      std::string contract;  // digest
       std::uint64_t skip = 0;
       bool closed = false;
+      std::vector<Ticket> declined;
     };
     std::vector<Group> groups;
+    TicketKey ticket_key{};
   };
   /// Asked by the shuffler, which is told too when all is finished.
   Open open();
+  /// How many reports of the round the shuffler says it holds, for whoever watches: nothing else
+  /// follows from it.
+  void held(RoundId round, std::uint64_t reports);
   Result<void> begin_batch(RoundId round, const Attempt& attempt, std::size_t group,
                            std::uint64_t reports, std::uint64_t skip);
   /// The next chunk of the group's sequence.
@@ -121,13 +139,28 @@ class Coordinator final : public Transport {
   void tell(const monitor::Event& event) const {
     if (on_event) on_event(event);
   }
+  /// Where rounds are remembered whose reports are opened; set before the first call. Empty: what
+  /// was opened of a round that a kill interrupts is forgotten.
+  std::optional<OpenedRounds> opened_rounds;
   /// A round is about to be opened: nobody has been asked yet.
   std::function<void(const RoundPlan& plan, std::size_t weights)> on_begin;
 
  private:
-  Result<std::uint32_t> place_of(const std::string& name) const;
+  /// The place of a client that has been heard just now.
+  Result<std::uint32_t> place_of(const std::string& name);
+  Collection::Clock::duration silence_of(const std::string& name) const;
+  Collection::Clock::duration longest_silence() const;
+  bool is_gone(const std::string& name) const;
+  /// What is kept of a client that has a place, when it has it no more.
+  void forget(const std::string& name);
+  /// Nobody reports for this place in the open round any more: whoever has it now was asked in the
+  /// round before, or whoever had it was. `asked` is who: its ticket is void.
+  void close_place(std::uint32_t place, const std::string& asked);
+  bool asks(std::uint32_t place) const;
   bool is_open(RoundId round) const { return round_ && round_->plan().round == round; }
   void show_progress();
+  /// Reports of this group are about to be opened.
+  Result<void> remember_opened(RoundId round, std::size_t group);
   void tell_batch(RoundId round, const Collection::Group& group) const;
   /// What the sealed chunks of the open round have in common.
   identity::ChunkPlan chunk_plan(RoundId round, const ReportForm& form) const;
@@ -143,9 +176,17 @@ class Coordinator final : public Transport {
   RoundId last_round_ = 0;
   bool finished_ = false;
   bool interrupted_ = false;
-  std::set<std::string> told_;  // that it is finished
+  std::set<std::string> told_;  // that it is finished, of those who have a place
+  Collection::Clock::time_point started_ = Collection::Clock::now();
+  std::map<std::string, Collection::Clock::time_point> heard_;
+  std::map<std::string, RoundId> declined_;  // the last round that a client did not take part in
+  // Of the open round:
+  std::set<std::string> tasked_;           // who was given a task
+  std::set<std::uint32_t> closed_places_;  // that changed hands
+  bool begun_before_ = false;              // a round, by this server
   bool shuffler_here_ = false;
   bool shuffler_told_ = false;
+  std::uint64_t held_ = 0;
 };
 
 }  // namespace sotto::rpc

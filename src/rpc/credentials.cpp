@@ -4,6 +4,7 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
+#include <sys/resource.h>
 
 #include <chrono>
 
@@ -24,6 +25,16 @@ constexpr int kCallsOfAConnection = 16;
 /// Threads of each queue that wait for the next call instead of ending: making one for each call
 /// takes as long as opening a small report.
 constexpr int kIdleThreads = 16;
+/// Bytes that have arrived for all calls of a server and were not read yet. Beyond it the library
+/// ends calls; reports that keep to the turnstile's limits stay below.
+constexpr std::size_t kServerBytes = std::size_t{512} << 20;
+/// The same at a node that dials, for one connection.
+constexpr std::size_t kClientBytes = std::size_t{128} << 20;
+/// No answer is longer: weights come in pieces.
+constexpr int kLongestAnswer = 4 << 20;
+/// How long a handshake may take, and how long a connection without a call is kept.
+constexpr int kHandshakeMs = 20000;
+constexpr int kIdleMs = 15 * 60 * 1000;
 /// While a connection is waited for, how often to look whether it was refused.
 constexpr std::chrono::milliseconds kLook{100};
 
@@ -36,6 +47,26 @@ void silence_library() {
     return true;
   }();
   (void)silent;
+}
+
+/// No side sends compressed messages, and whoever receives one does not unpack it: a few megabytes
+/// would become gigabytes before anybody could look at their length. Nor do windows grow with the
+/// speed of a connection: what is not read stays small.
+template <class Set>
+void refuse_expansion(Set&& set) {
+  set(GRPC_COMPRESSION_CHANNEL_DEFAULT_ALGORITHM, GRPC_COMPRESS_NONE);
+  set(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
+  set(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+  set(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  set(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+}
+
+/// One descriptor for each connection: as many as the system allows.
+void allow_connections() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 std::string text_of(const grpc::string_ref& text) { return {text.data(), text.size()}; }
@@ -149,10 +180,17 @@ std::string Peer::refusal() const {
 }
 
 Line::Line(std::string address, const Security& security, identity::Role role)
-    : address_(std::move(address)), plain_(security.plain()), peer_(std::make_shared<Peer>()) {
+    : address_(std::move(address)),
+      security_(security),
+      peer_(std::make_shared<Peer>()),
+      numbers_(std::make_unique<identity::RequestNumbers>()) {
   silence_library();
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(static_cast<int>(kLongestMessage));
+  refuse_expansion([&](const char* name, int value) { arguments.SetInt(name, value); });
+  arguments.SetMaxReceiveMessageSize(kLongestAnswer);
+  grpc::ResourceQuota quota("sotto-line");
+  quota.Resize(kClientBytes);
+  arguments.SetResourceQuota(quota);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   // This one is also how long a handshake may take.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10000);
@@ -166,7 +204,7 @@ Line::Line(std::string address, const Security& security, identity::Role role)
 }
 
 Result<std::string> Line::peer_name(double seconds) const {
-  if (plain_) return std::string();
+  if (security_.plain()) return std::string();
   const auto end = std::chrono::steady_clock::now() +
                    std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000.0));
   do {
@@ -177,19 +215,37 @@ Result<std::string> Line::peer_name(double seconds) const {
     const std::string name = peer_->name();
     if (connected && !name.empty()) return name;
   } while (std::chrono::steady_clock::now() < end);
-  return fail(
-      ErrorKind::kIo,
-      address_ + ": nobody answers, or the certificates at both ends are not of one federation");
+  SOTTO_CHECK(check_self());
+  return fail(ErrorKind::kIo, address_ +
+                                  ": nobody answers, or the certificates at both ends are not of "
+                                  "one federation, or the other side's ran out");
+}
+
+Result<void> Line::check_self() const {
+  const identity::Bundle& bundle = *security_.bundle;
+  const auto self = security_.trust->identify(bundle.certificate_pem);
+  if (self) return {};
+  return fail(ErrorKind::kRefused, (bundle.folder / "cert.pem").string() + ": " +
+                                       std::string(identity::name_of(self.error().fault)) + ": " +
+                                       self.error().message +
+                                       "; 'sotto keys issue' makes a new one");
 }
 
 Result<std::unique_ptr<grpc::Server>> listen(const std::string& address, const Security& security,
                                              std::initializer_list<grpc::Service*> services,
                                              std::string& bound_address) {
   silence_library();
+  allow_connections();
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(address, server_credentials(security), &port);
   builder.SetMaxReceiveMessageSize(static_cast<int>(kLongestMessage));
+  refuse_expansion([&](const char* name, int value) { builder.AddChannelArgument(name, value); });
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
   // Two servers on one port would share the clients between them.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
@@ -198,7 +254,8 @@ Result<std::unique_ptr<grpc::Server>> listen(const std::string& address, const S
                              kKeepaliveMs / 2);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kCallsOfAConnection);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, kIdleThreads);
-  builder.SetResourceQuota(grpc::ResourceQuota("sotto").SetMaxThreads(kMostCalls));
+  builder.SetResourceQuota(
+      grpc::ResourceQuota("sotto").SetMaxThreads(kMostCalls).Resize(kServerBytes));
   for (grpc::Service* const service : services) builder.RegisterService(service);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {

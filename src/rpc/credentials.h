@@ -35,18 +35,26 @@ class Line {
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   const std::string& address() const { return address_; }
+  /// Of the requests that are signed for the other side.
+  identity::RequestNumbers& numbers() const { return *numbers_; }
   /// The name in the other side's certificate, once connected; empty where connections are plain.
-  /// kIo: nobody answers. kCorrupt: somebody else does, and trying again is of no use.
+  /// kIo: nobody answers. kRefused: this node's own certificate is no longer one of the federation.
+  /// kCorrupt: somebody else answers, and trying again is of no use.
   Result<std::string> peer_name(double seconds) const;
 
  private:
+  /// Whether this node's own certificate is the reason that nobody answers.
+  Result<void> check_self() const;
+
   std::string address_;
-  bool plain_;
+  Security security_;
   std::shared_ptr<Peer> peer_;
+  std::unique_ptr<identity::RequestNumbers> numbers_;
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-/// A listening server: messages no longer than any that the protocol has.
+/// A listening server that takes no compressed message, and whose unread bytes are bounded for each
+/// call, for each connection and for all together.
 Result<std::unique_ptr<grpc::Server>> listen(const std::string& address, const Security& security,
                                              std::initializer_list<grpc::Service*> services,
                                              std::string& bound_address);

@@ -1,13 +1,14 @@
 #include "rpc/gate.h"
 
+#include <charconv>
+
 #include "rpc/roster.h"
 
 namespace sotto::rpc {
 namespace {
 
-/// Clients ask for their tasks several times a second, and what they ask is remembered.
-constexpr std::size_t kRequestsOfAClient = 1U << 13;
-constexpr std::size_t kRequestsOfAll = std::size_t{1} << 21;
+/// In the trailer of a refusal: the largest number of the client's requests that was here.
+constexpr const char* kLargestNumber = "sotto-largest-number";
 
 identity::RequestFacts facts_of(const std::string& audience, const char* method,
                                 const std::string& name) {
@@ -17,8 +18,6 @@ identity::RequestFacts facts_of(const std::string& audience, const char* method,
 
 tl::unexpected<Error> refused(const identity::Refusal& refusal) {
   Error error = refusal.error();
-  // Too many now may be few enough later.
-  if (refusal.fault == identity::Fault::kTooMany) error.kind = ErrorKind::kIo;
   error.message = std::string(identity::name_of(refusal.fault)) + ": " + error.message;
   return tl::unexpected(error);
 }
@@ -32,15 +31,22 @@ std::string certificate_of(const grpc::ServerContext& context) {
 
 Result<Gate> Gate::open(const Security& security, const std::filesystem::path& memory) {
   if (security.plain()) return plain();
-  identity::ReplayGuard::Options options;
-  options.per_client = kRequestsOfAClient;
-  options.capacity = kRequestsOfAll;
-  SOTTO_TRY(identity::ReplayGuard guard, identity::ReplayGuard::open(memory, options));
+  SOTTO_TRY(identity::ReplayGuard guard, identity::ReplayGuard::open(memory));
   return Gate(security, std::move(guard));
 }
 
-Result<void> Gate::check_sender(const grpc::ServerContext& context, const char* method,
-                                const v1::Signed& request, const std::string& name) {
+Result<void> Gate::check_member(const grpc::ServerContext& context, identity::Role role) const {
+  if (security_.plain()) return {};
+  const auto member = security_.trust->identify(certificate_of(context));
+  if (!member) return refused(member.error());
+  if (member->role == role) return {};
+  return refused({identity::Fault::kWrongRole,
+                  "'" + member->name + "' is a " + std::string(identity::name_of(member->role)) +
+                      ", not a " + std::string(identity::name_of(role))});
+}
+
+Result<void> Gate::check_sender(grpc::ServerContext& context, const char* method,
+                                const v2::Signed& request, const std::string& name) {
   SOTTO_CHECK(check_name(name));
   if (security_.plain()) return {};
   const std::string& token = request.token();
@@ -48,27 +54,34 @@ Result<void> Gate::check_sender(const grpc::ServerContext& context, const char* 
       *security_.trust, guard_, identity::Role::kClient, certificate_of(context),
       std::span(reinterpret_cast<const unsigned char*>(token.data()), token.size()),
       facts_of(security_.bundle->self.name, method, name), as_span(request.body()));
-  if (!member) return refused(member.error());
-  return {};
+  if (member) return {};
+  const identity::Fault fault = member.error().fault;
+  if (fault == identity::Fault::kBehind || fault == identity::Fault::kDuplicate) {
+    // Its signature was genuine, so this goes to the client itself, which signs anew above.
+    context.AddTrailingMetadata(kLargestNumber, std::to_string(guard_.largest(name)));
+  }
+  return refused(member.error());
 }
 
-Result<void> Gate::admit_shuffler(const grpc::ServerContext& context) const {
-  if (security_.plain()) return {};
-  const auto member = security_.trust->identify(certificate_of(context));
-  if (!member) return refused(member.error());
-  if (member->role == identity::Role::kShuffler) return {};
-  return refused({identity::Fault::kWrongRole, "'" + member->name + "' is a " +
-                                                   std::string(identity::name_of(member->role)) +
-                                                   ", not a shuffler"});
+bool told_behind(const grpc::ClientContext& context, identity::RequestNumbers& numbers) {
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto found = trailers.find(kLargestNumber);
+  if (found == trailers.end()) return false;
+  std::uint64_t largest = 0;
+  const char* const begin = found->second.data();
+  const char* const end = begin + found->second.size();
+  const auto [rest, code] = std::from_chars(begin, end, largest);
+  return code == std::errc() && rest == end && numbers.jump_beyond(largest);
 }
 
-v1::Signed sign(const Security& security, const std::string& audience, const char* method,
-                const std::string& name, const google::protobuf::Message& message) {
-  v1::Signed request;
+v2::Signed sign(const Security& security, const std::string& audience, const char* method,
+                const std::string& name, const google::protobuf::Message& message,
+                std::uint64_t number) {
+  v2::Signed request;
   request.set_body(message.SerializeAsString());
   if (security.plain()) return request;
   const identity::Token token = identity::sign_request(
-      security.bundle->sign_key, facts_of(audience, method, name), as_span(request.body()));
+      security.bundle->sign_key, facts_of(audience, method, name), as_span(request.body()), number);
   request.set_token(token.data(), token.size());
   return request;
 }

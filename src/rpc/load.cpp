@@ -9,7 +9,7 @@
 #include "rpc/messages.h"
 #include "rpc/report_form.h"
 #include "rpc/submission.h"
-#include "sotto/v1/federation.grpc.pb.h"
+#include "sotto/v2/federation.grpc.pb.h"
 
 namespace sotto::rpc {
 namespace {
@@ -21,32 +21,29 @@ std::shared_ptr<grpc::Channel> own_channel(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-class DrainDesk final : public v1::Relay::Service {
+class DrainDesk final : public v2::Relay::Service {
  public:
-  grpc::Status Submit(grpc::ServerContext*, grpc::ServerReader<v1::SubmitRequest>* reader,
-                      v1::SubmitReply*) override {
-    v1::SubmitRequest request;
+  grpc::Status Submit(grpc::ServerContext*, grpc::ServerReader<v2::SubmitRequest>* reader,
+                      v2::SubmitReply*) override {
+    v2::SubmitRequest request;
     while (reader->Read(&request)) {
     }
     return grpc::Status::OK;
   }
 };
 
-v1::SubmitRequest header_of(const LoadReport& report, std::uint32_t client) {
-  v1::SubmitHeader header;
+v2::SubmitRequest header_of(const LoadReport& report, std::uint32_t client) {
+  v2::SubmitHeader header;
   header.set_name(load_name(client));
-  header.set_round(report.round);
-  header.set_recipe_hash(report.invitation.recipe_hash);
-  header.set_chunks(static_cast<std::uint32_t>(report.sealed.size()));
-  header.set_run(to_bytes(report.invitation.run));
-  v1::SubmitRequest request;
-  *request.mutable_header() = sign(Security{}, "server", method::kSubmit, header.name(), header);
+  header.set_contract(report.contract.text());
+  v2::SubmitRequest request;
+  *request.mutable_header() = sign(Security{}, "server", method::kSubmit, header.name(), header, 0);
   return request;
 }
 
 /// The same for every client: made once, so that the senders cost as little as they can.
-std::vector<v1::SubmitRequest> chunks_of(const LoadReport& report) {
-  std::vector<v1::SubmitRequest> requests(report.sealed.size());
+std::vector<v2::SubmitRequest> chunks_of(const LoadReport& report) {
+  std::vector<v2::SubmitRequest> requests(report.sealed.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {
     requests[i].mutable_chunk()->set_position(static_cast<std::uint32_t>(i));
     requests[i].mutable_chunk()->set_sealed(to_bytes(report.sealed[i]));
@@ -55,10 +52,10 @@ std::vector<v1::SubmitRequest> chunks_of(const LoadReport& report) {
 }
 
 template <class Stub>
-Result<void> submit(Stub& stub, const std::string& address, const v1::SubmitRequest& header,
-                    const std::vector<v1::SubmitRequest>& chunks) {
+Result<void> submit(Stub& stub, const std::string& address, const v2::SubmitRequest& header,
+                    const std::vector<v2::SubmitRequest>& chunks) {
   grpc::ClientContext context;
-  v1::SubmitReply reply;
+  v2::SubmitReply reply;
   const auto writer = stub.Submit(&context, &reply);
   bool flows = writer->Write(header);
   for (std::size_t i = 0; flows && i < chunks.size(); ++i) flows = writer->Write(chunks[i]);
@@ -78,9 +75,12 @@ std::uint64_t LoadReport::bytes() const {
 
 std::string load_name(std::uint32_t client) { return "load-" + std::to_string(client); }
 
-Result<LoadReport> make_load(const RoundPlan& plan, const Invitation& invitation) {
-  LoadReport load{plan.round, invitation, {}};
+Result<LoadReport> make_load(const RoundPlan& plan, const Invitation& invitation,
+                             std::span<const float> model) {
+  LoadReport load{invitation, {}, {}};
   SOTTO_TRY(const ReportForm form, ReportForm::make(plan.groups.front().parts, plan.split));
+  load.contract = make_contract(invitation.terms(), plan.round, 0, plan.groups.front().parts, form,
+                                model_digest(model));
   const std::string task = task_name(invitation.recipe_hash, invitation.run);
   const identity::ChunkPlan chunks{task, plan.round, form.largest_envelope()};
   for (const Part& part : plan.groups.front().parts) {
@@ -98,7 +98,7 @@ Result<LoadReport> make_load(const RoundPlan& plan, const Invitation& invitation
 }
 
 struct Crowd::Parts {
-  std::vector<std::unique_ptr<v1::Coordinator::Stub>> stubs;
+  std::vector<std::unique_ptr<v2::Coordinator::Stub>> stubs;
 };
 
 Crowd::Crowd() : parts_(std::make_unique<Parts>()) {}
@@ -109,16 +109,16 @@ Result<std::unique_ptr<Crowd>> Crowd::join(const std::string& address, std::uint
   auto& stubs = crowd->parts_->stubs;
   stubs.resize(clients);
   SOTTO_CHECK(parallel_for(16, clients, [&](unsigned, std::size_t i) -> Result<void> {
-    stubs[i] = v1::Coordinator::NewStub(own_channel(address));
+    stubs[i] = v2::Coordinator::NewStub(own_channel(address));
     grpc::ClientContext context;
     context.set_wait_for_ready(true);
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(120));
-    v1::JoinRequest request;
+    v2::JoinRequest request;
     request.set_name(load_name(static_cast<std::uint32_t>(i)));
     request.set_wanted(static_cast<std::uint32_t>(i) + 1);
-    v1::JoinReply reply;
+    v2::JoinReply reply;
     const grpc::Status status = stubs[i]->Join(
-        &context, sign(Security{}, "server", method::kJoin, request.name(), request), &reply);
+        &context, sign(Security{}, "server", method::kJoin, request.name(), request, 0), &reply);
     if (!status.ok()) return tl::unexpected(to_error(status, address));
     return {};
   }));
@@ -132,15 +132,15 @@ Result<double> send_load(const std::string& address, LoadTarget target, const Lo
     channels.push_back(own_channel(address));
     channels.back()->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(60));
   }
-  const std::vector<v1::SubmitRequest> chunks = chunks_of(report);
+  const std::vector<v2::SubmitRequest> chunks = chunks_of(report);
   const Stopwatch clock;
   SOTTO_CHECK(parallel_for(streams, clients, [&](unsigned lane, std::size_t i) -> Result<void> {
-    const v1::SubmitRequest header = header_of(report, static_cast<std::uint32_t>(i));
+    const v2::SubmitRequest header = header_of(report, static_cast<std::uint32_t>(i));
     if (target == LoadTarget::kServer) {
-      v1::Coordinator::Stub stub(channels[lane]);
+      v2::Coordinator::Stub stub(channels[lane]);
       return submit(stub, address, header, chunks);
     }
-    v1::Relay::Stub stub(channels[lane]);
+    v2::Relay::Stub stub(channels[lane]);
     return submit(stub, address, header, chunks);
   }));
   return clock.seconds();

@@ -15,15 +15,16 @@ namespace sotto::rpc {
 /// One report of a round, sealed, with what its header says. Sent under many names it is counted
 /// once for each.
 struct LoadReport {
-  RoundId round = 1;
   Invitation invitation;
+  Contract contract;
   std::vector<std::vector<std::byte>> sealed;
 
   std::uint64_t bytes() const;
 };
 
-/// A report of the plan's first group for this invitation.
-Result<LoadReport> make_load(const RoundPlan& plan, const Invitation& invitation);
+/// A report of the plan's first group for this invitation, in a round that begins with this model.
+Result<LoadReport> make_load(const RoundPlan& plan, const Invitation& invitation,
+                             std::span<const float> model);
 
 /// "load-17"
 std::string load_name(std::uint32_t client);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "base/sha256.h"
 #include "rpc/turnstile.h"
@@ -14,15 +15,19 @@ constexpr std::size_t kMostSettings = 1000;
 constexpr std::size_t kMostGroups = 4096;
 constexpr std::size_t kMostParts = 4096;
 constexpr std::uint64_t kMostWeights = std::uint64_t{1} << 32;
+/// Contracts of a round, and clients that decline one.
+constexpr std::size_t kMostAsked = std::size_t{1} << 20;
 
 [[nodiscard]] tl::unexpected<Error> bad(const std::string& what) {
   return fail(ErrorKind::kCorrupt, "message: " + what);
 }
 
-bool is_hash(const std::string& text) {
-  return text.size() == 64 && std::ranges::all_of(text, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
+/// 32 bytes: a ticket, or the key of tickets.
+Result<Ticket> read_ticket(const std::string& bytes) {
+  Ticket ticket{};
+  if (bytes.size() != ticket.size()) return bad("a ticket of other than 32 bytes");
+  std::memcpy(ticket.data(), bytes.data(), ticket.size());
+  return ticket;
 }
 
 std::uint32_t milliseconds(double seconds) {
@@ -66,7 +71,7 @@ Result<Tag> read_tag(const std::string& bytes) {
   return tag;
 }
 
-Result<Joined> read_join(const v1::JoinReply& reply) {
+Result<Joined> read_join(const v2::JoinReply& reply) {
   SOTTO_CHECK(check_known(reply));
   Joined joined;
   joined.index = reply.index();
@@ -75,7 +80,7 @@ Result<Joined> read_join(const v1::JoinReply& reply) {
   if (static_cast<std::size_t>(reply.settings_size()) > kMostSettings) {
     return bad("more than 1000 settings");
   }
-  if (!is_hash(reply.recipe_hash())) return bad("no hash of a recipe");
+  if (!is_sha256(reply.recipe_hash())) return bad("no hash of a recipe");
   if (reply.seal_key().size() != invitation.seal_key.size()) return bad("no key to seal to");
   if (joined.index >= reply.clients()) return bad("a place that the federation does not have");
   invitation.recipe = reply.recipe();
@@ -89,7 +94,7 @@ Result<Joined> read_join(const v1::JoinReply& reply) {
   return joined;
 }
 
-void write_join(const Coordinator::Joined& joined, v1::JoinReply& reply) {
+void write_join(const Coordinator::Joined& joined, v2::JoinReply& reply) {
   const Invitation& invitation = *joined.invitation;
   reply.set_index(joined.index);
   reply.set_recipe(invitation.recipe);
@@ -102,21 +107,24 @@ void write_join(const Coordinator::Joined& joined, v1::JoinReply& reply) {
   reply.set_rehearsal(invitation.rehearsal);
 }
 
-Result<TaskHeader> read_task(const v1::Task& message) {
+Result<TaskHeader> read_task(const v2::Task& message) {
   SOTTO_CHECK(check_known(message));
   TaskHeader task;
   task.round = message.round();
   if (task.round == 0) return bad("a task of no round");
   SOTTO_TRY(task.attempt, read_tag(message.attempt()));
-  if (!is_hash(message.recipe_hash())) return bad("no hash of a recipe");
+  if (!is_sha256(message.recipe_hash())) return bad("no hash of a recipe");
   task.recipe_hash = message.recipe_hash();
   task.group = message.group();
   if (message.weights() > kMostWeights) return bad("more weights than a model can have");
   task.weights = message.weights();
   task.deadline_seconds = message.deadline_ms() / 1000.0;
   task.send_after_seconds = message.send_after_ms() / 1000.0;
+  if (!message.ticket().empty()) {
+    SOTTO_TRY(task.ticket, read_ticket(message.ticket()));
+  }
   if (static_cast<std::size_t>(message.parts_size()) > kMostParts) return bad("too many parts");
-  for (const v1::TaskPart& part : message.parts()) {
+  for (const v2::TaskPart& part : message.parts()) {
     TaskHeader::Part read;
     read.mechanism_id = part.mechanism_id();
     if (part.centres_size() != part.tensors_size() || part.radii_size() != part.tensors_size()) {
@@ -135,14 +143,14 @@ Result<TaskHeader> read_task(const v1::Task& message) {
 }
 
 void write_task(const Coordinator::Pulled& pulled, const std::string& recipe_hash,
-                v1::Task& message) {
+                v2::Task& message) {
   const Coordinator::Pulled::Task& task = *pulled.task;
   message.set_round(pulled.round);
   message.set_attempt(to_bytes(task.attempt));
   message.set_recipe_hash(recipe_hash);
   message.set_group(static_cast<std::uint32_t>(task.group));
   for (const Part& part : task.parts) {
-    v1::TaskPart& written = *message.add_parts();
+    v2::TaskPart& written = *message.add_parts();
     written.set_mechanism_id(std::string(part.mechanism->id()));
     for (std::size_t i = 0; i < part.tensors.size(); ++i) {
       written.add_tensors(static_cast<std::uint32_t>(part.tensors[i]));
@@ -153,6 +161,7 @@ void write_task(const Coordinator::Pulled& pulled, const std::string& recipe_has
   message.set_weights(task.model->size());
   message.set_deadline_ms(milliseconds(task.deadline_seconds));
   message.set_send_after_ms(milliseconds(task.send_after_seconds));
+  if (task.ticket) message.set_ticket(to_bytes(*task.ticket));
 }
 
 void ReportDigest::add(std::size_t position, std::span<const std::byte> sealed) {
@@ -167,28 +176,24 @@ std::string digest_of(std::span<const std::vector<std::byte>> chunks) {
   return digest.hex();
 }
 
-Result<Submission> read_submission(const v1::SubmitHeader& header) {
+Result<Submission> read_submission(const v2::SubmitHeader& header) {
   SOTTO_CHECK(check_known(header));
   Submission submission;
   submission.name = header.name();
   SOTTO_CHECK(check_name(submission.name));
-  submission.round = header.round();
-  if (!is_hash(header.recipe_hash())) return bad("no hash of a recipe");
-  submission.recipe_hash = header.recipe_hash();
-  submission.group = header.group();
-  submission.chunks = header.chunks();
-  if (submission.chunks == 0 || submission.chunks > kMostChunks) {
-    return bad("a report without chunks, or with too many");
+  SOTTO_TRY(submission.contract, Contract::parse(header.contract()));
+  submission.minimum = header.minimum();
+  if (!header.ticket().empty()) {
+    SOTTO_TRY(submission.ticket, read_ticket(header.ticket()));
   }
-  SOTTO_TRY(submission.run, read_tag(header.run()));
-  if (!header.digest().empty() && !is_hash(header.digest())) {
+  if (!header.digest().empty() && !is_sha256(header.digest())) {
     return bad("a digest of the chunks that is none");
   }
   submission.digest = header.digest();
   return submission;
 }
 
-Result<Opened> read_open(const v1::OpenReply& reply) {
+Result<Opened> read_open(const v2::OpenReply& reply) {
   SOTTO_CHECK(check_known(reply));
   Opened opened;
   SOTTO_TRY(opened.run, read_tag(reply.run()));
@@ -198,41 +203,78 @@ Result<Opened> read_open(const v1::OpenReply& reply) {
   if (opened.open.round == 0) return opened;
   SOTTO_TRY(opened.open.attempt, read_tag(reply.attempt()));
   opened.open.seconds_left = reply.deadline_ms() / 1000.0;
+  SOTTO_TRY(opened.open.ticket_key, read_ticket(reply.ticket_key()));
   if (static_cast<std::size_t>(reply.groups_size()) > kMostGroups) return bad("too many groups");
-  for (const v1::OpenGroup& group : reply.groups()) {
-    if (group.chunks() == 0 || group.chunks() > kMostChunks) return bad("too many chunks, or none");
-    if (group.chunk_bytes() <= identity::kSealOverhead || group.chunk_bytes() > kLongestChunk) {
-      return bad("a chunk of impossible size");
+  std::set<std::string> contracts;
+  for (const v2::OpenGroup& group : reply.groups()) {
+    if (!is_sha256(group.contract())) return bad("no digest of a contract");
+    if (!contracts.insert(group.contract()).second) return bad("one contract for two groups");
+    if (static_cast<std::size_t>(group.declined_size()) > kMostAsked) {
+      return bad("more clients that decline than a federation has");
     }
-    opened.open.groups.push_back(
-        {group.expected(), group.chunks(), group.chunk_bytes(), group.skip(), group.closed()});
+    Coordinator::Open::Group read{
+        group.expected(), group.contract(), group.skip(), group.closed(), {}};
+    for (const std::string& ticket : group.declined()) {
+      SOTTO_TRY(const Ticket declined, read_ticket(ticket));
+      read.declined.push_back(declined);
+    }
+    opened.open.groups.push_back(std::move(read));
   }
   return opened;
 }
 
 void write_open(const Coordinator::Open& open, const Coordinator::Settings& settings,
-                v1::OpenReply& reply) {
+                v2::OpenReply& reply) {
   reply.set_finished(open.finished);
   reply.set_run(to_bytes(settings.invitation.run));
   reply.set_minimum(settings.minimum);
-  reply.set_recipe_hash(settings.invitation.recipe_hash);
   reply.set_round(open.round);
   if (open.round == 0) return;
   reply.set_attempt(to_bytes(open.attempt));
   reply.set_deadline_ms(milliseconds(open.seconds_left));
+  reply.set_ticket_key(to_bytes(open.ticket_key));
   for (const Coordinator::Open::Group& group : open.groups) {
-    v1::OpenGroup& written = *reply.add_groups();
+    v2::OpenGroup& written = *reply.add_groups();
     written.set_expected(static_cast<std::uint32_t>(group.expected));
-    written.set_chunks(static_cast<std::uint32_t>(group.chunks));
-    written.set_chunk_bytes(group.chunk_bytes);
+    written.set_contract(group.contract);
     written.set_skip(group.skip);
     written.set_closed(group.closed);
+    for (const Ticket& ticket : group.declined) written.add_declined(to_bytes(ticket));
+  }
+}
+
+Result<Comparison> read_compare(const v2::CompareRequest& request) {
+  SOTTO_CHECK(check_known(request));
+  Comparison comparison{request.name(), {}, request.round()};
+  SOTTO_TRY(comparison.run, read_tag(request.run()));
+  return comparison;
+}
+
+Result<std::vector<Asked>> read_asked(const v2::CompareReply& reply) {
+  SOTTO_CHECK(check_known(reply));
+  if (static_cast<std::size_t>(reply.asked_size()) > kMostAsked) return bad("too many contracts");
+  std::vector<Asked> all;
+  for (const v2::Asked& asked : reply.asked()) {
+    if (!is_sha256(asked.contract())) return bad("no digest of a contract");
+    all.push_back({asked.contract(), asked.group(), asked.reports()});
+  }
+  return all;
+}
+
+void write_asked(std::span<const Asked> asked, v2::CompareReply& reply) {
+  for (const Asked& one : asked) {
+    v2::Asked& written = *reply.add_asked();
+    written.set_contract(one.contract);
+    written.set_group(one.group);
+    written.set_reports(static_cast<std::uint32_t>(one.reports));
   }
 }
 
 bool is_busy(const std::string& message) {
-  // Our own word, the gate's for too many requests, and the library's for too many calls.
-  for (const std::string_view sign : {kBusy, "too-many: ", "Server Threadpool Exhausted"}) {
+  // Our own word, and the library's for too many calls and for too little memory (a call that is
+  // ended with HTTP/2's ENHANCE_YOUR_CALM).
+  for (const std::string_view sign :
+       {kBusy, "Server Threadpool Exhausted", "RST_STREAM with error code 11"}) {
     if (message.find(sign) != std::string::npos) return true;
   }
   return false;
@@ -264,6 +306,9 @@ Error to_error(const grpc::Status& status, const std::string& place) {
     case grpc::StatusCode::DEADLINE_EXCEEDED:
     case grpc::StatusCode::CANCELLED:
     case grpc::StatusCode::UNKNOWN:
+    // The library's word for a stream that was reset, and ours for a fault that may pass.
+    case grpc::StatusCode::INTERNAL:
+    case grpc::StatusCode::ABORTED:
       return {ErrorKind::kIo, text};
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
       // The library says the same of a message that is too long, which it stays.

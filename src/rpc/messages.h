@@ -2,7 +2,7 @@
 //
 // The library's parser keeps fields that it does not know and leaves out what is not there. Here a
 // message with an unknown field is refused, and every field is checked against the bounds that
-// proto/sotto/v1 states before anything is made of it.
+// proto/sotto/v2 states before anything is made of it.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -15,7 +15,7 @@
 #include "rpc/coordinator.h"
 #include "rpc/participant.h"
 #include "rpc/spool.h"
-#include "sotto/v1/federation.pb.h"
+#include "sotto/v2/federation.pb.h"
 
 namespace sotto::rpc {
 
@@ -36,21 +36,20 @@ std::span<const std::byte> as_span(const std::string& bytes);
 struct Joined {
   std::uint32_t index = 0;
   Invitation invitation;
+  friend bool operator==(const Joined&, const Joined&) = default;
 };
-Result<Joined> read_join(const v1::JoinReply& reply);
-void write_join(const Coordinator::Joined& joined, v1::JoinReply& reply);
+Result<Joined> read_join(const v2::JoinReply& reply);
+void write_join(const Coordinator::Joined& joined, v2::JoinReply& reply);
 
-Result<TaskHeader> read_task(const v1::Task& task);
-void write_task(const Coordinator::Pulled& pulled, const std::string& recipe_hash, v1::Task& task);
+Result<TaskHeader> read_task(const v2::Task& task);
+void write_task(const Coordinator::Pulled& pulled, const std::string& recipe_hash, v2::Task& task);
 
 struct Submission {
   std::string name;
-  RoundId round = 0;
-  std::string recipe_hash;
-  std::size_t group = 0;
-  std::size_t chunks = 0;
-  Tag run{};
-  std::string digest;  // of the chunks; empty where nothing is signed
+  Contract contract;             // what its client was asked for
+  std::uint32_t minimum = 0;     // reports that its batch must have
+  std::optional<Ticket> ticket;  // that shows that it was asked
+  std::string digest;            // of the chunks; empty where nothing is signed
 };
 /// What a signed header says of its chunks, so that the signature covers them to the last byte:
 /// SHA-256 over the SHA-256 of each, by position, in hex.
@@ -64,16 +63,25 @@ class ReportDigest {
   std::vector<std::array<char, 64>> hashes_;
 };
 std::string digest_of(std::span<const std::vector<std::byte>> chunks);
-Result<Submission> read_submission(const v1::SubmitHeader& header);
+Result<Submission> read_submission(const v2::SubmitHeader& header);
 
 struct Opened {
   Coordinator::Open open;
   Tag run{};
   std::uint32_t minimum = 0;
 };
-Result<Opened> read_open(const v1::OpenReply& reply);
+Result<Opened> read_open(const v2::OpenReply& reply);
 void write_open(const Coordinator::Open& open, const Coordinator::Settings& settings,
-                v1::OpenReply& reply);
+                v2::OpenReply& reply);
+
+struct Comparison {
+  std::string name;
+  Tag run{};
+  RoundId round = 0;
+};
+Result<Comparison> read_compare(const v2::CompareRequest& request);
+Result<std::vector<Asked>> read_asked(const v2::CompareReply& reply);
+void write_asked(std::span<const Asked> asked, v2::CompareReply& reply);
 
 // ---- errors, at the border of the network ---------------------------------------------------
 

@@ -1,17 +1,36 @@
 #include "rpc/participant.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "account/ledger_spending.h"
 #include "federation/attendance.h"
 #include "federation/baselines.h"
 #include "federation/budget.h"
+#include "federation/own_samples.h"
 #include "federation/plan.h"
 #include "federation/server_step.h"
 #include "rpc/report_form.h"
+#include "rpc/work.h"
+#include "sotto/features.h"
 
 namespace sotto::rpc {
 namespace {
+
+/// A report that was made for another task must not go under this one's contract: among others it
+/// would tell whose it is.
+Result<void> check_form(std::span<const Envelope> report, const ReportForm& form) {
+  bool same = report.size() == form.chunks();
+  for (std::size_t i = 0; same && i < report.size(); ++i) {
+    const ChunkSpec spec = form.chunk(i);
+    same = report[i].mechanism_id() == spec.mechanism_id && report[i].position() == spec.position &&
+           report[i].symbols().size() == spec.symbols && report[i].symbols().bits() == spec.bits;
+  }
+  if (same) return {};
+  return fail(ErrorKind::kRefused,
+              "the server asks again for a round's report with other mechanisms or ranges than "
+              "those that it was made for");
+}
 
 /// What the client's own engine is set up from: the recipe's training on the client's data.
 Recipe own_recipe(const Recipe& recipe, const ParticipantOptions& options) {
@@ -31,6 +50,51 @@ Recipe own_recipe(const Recipe& recipe, const ParticipantOptions& options) {
   return own;
 }
 
+/// What training works on, and how much of it there is.
+struct Outline {
+  Layout layout;
+  std::vector<float> initial;  // where ranges follow from it
+  identity::Work work;
+};
+
+/// Judges the work before anything of its size is made.
+Result<Outline> outline_of(const Recipe& recipe, const ParticipantOptions& options,
+                           const MakeFactory& make_factory) {
+  const identity::WorkLimits limits =
+      options.policy ? options.policy->work : identity::WorkLimits{};
+  const SampleForm form = *sample_form(recipe);
+  SampleShape input = form.shape;
+  SOTTO_CHECK(identity::check(limits, work_of(recipe.train, input)));
+  SOTTO_CHECK(check_features(recipe));
+  SOTTO_TRY(input, feature_shape(recipe.data.features, input));
+  input = recipe_resize(recipe).value_or(input);
+  SOTTO_CHECK(identity::check(limits, work_of(recipe.train, input)));
+  Outline outline;
+  const auto seed = static_cast<std::uint64_t>(recipe.federation.seed);
+  if (options.model_file.empty()) {
+    const auto network = find_network(recipe.model.name, input, form.classes);
+    if (!network) return fail(ErrorKind::kRefused, network.error().message);
+    outline.work = work_of(recipe.train, *network);
+    SOTTO_CHECK(identity::check(limits, outline.work));
+    outline.layout = network->layout();
+    if (recipe.bound.range != "fixed") {
+      BitSource bits = BitSource::from_seed(seed, "initialise");
+      outline.initial = network->initialise(bits);
+    }
+    return outline;
+  }
+  TrainerRequest request;
+  request.file = options.model_file;
+  request.input = input;
+  request.classes = form.classes;
+  SOTTO_TRY(const auto factory, make_factory(request));
+  outline.layout = factory->layout();
+  outline.initial = factory->initial_weights(seed);
+  outline.work = work_of(recipe.train, input, outline.layout.size());
+  SOTTO_CHECK(identity::check(limits, outline.work));
+  return outline;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Participant>> Participant::make(const Recipe& recipe,
@@ -45,33 +109,49 @@ Result<std::unique_ptr<Participant>> Participant::make(const Recipe& recipe,
                     : "the recipe trains a network from a file; no code is taken from a server: "
                       "give your own copy with --model FILE.pt");
   }
-  RunOptions run;
-  run.threads = 1;
-  run.data_folder = options.data_folder;
-  const Recipe own = own_recipe(recipe, options);
-  SOTTO_TRY(Setup setup, make_setup(own, run, make_factory));
-  if (options.share && options.index >= setup.partition->clients()) {
-    return fail(ErrorKind::kUsage, "--share " + std::to_string(options.index) +
-                                       ": the recipe cuts this data into " +
-                                       std::to_string(setup.partition->clients()) + " shares");
+  if (options.clients != static_cast<std::uint64_t>(recipe.federation.clients)) {
+    return fail(ErrorKind::kRefused, "the server names " + std::to_string(options.clients) +
+                                         " clients, and its recipe " +
+                                         std::to_string(recipe.federation.clients));
   }
-  setup.transport->system_bits = !options.rehearsal;
-  SOTTO_TRY(const std::vector<float> initial, starting_weights(recipe, run, *setup.factory));
+  SOTTO_TRY(Outline outline, outline_of(recipe, options, make_factory));
   SOTTO_TRY(Planner planner,
-            Planner::make(recipe, setup.factory->layout(), initial,
+            Planner::make(recipe, outline.layout, outline.initial,
                           share_of_clients(options.clients,
                                            clients_per_round(recipe.federation, options.clients))));
-  std::unique_ptr<Participant> participant(
-      new Participant(recipe, std::move(options), std::move(setup), std::move(planner)));
+  std::unique_ptr<Participant> participant(new Participant(
+      recipe, std::move(options), std::move(outline.layout), outline.work, std::move(planner)));
   participant->ledger_ = std::move(ledger);
-  participant->dataset_ = dataset_name(own);
   SOTTO_TRY(participant->whole_, participant->whole_cost());
   SOTTO_TRY(const std::vector<Part> first,
             participant->planner_.parts(1, participant->own_group()));
   SOTTO_CHECK(participant->check_policy(first));
+  SOTTO_CHECK(ReportForm::make(first, static_cast<std::size_t>(recipe.shuffle.split)));
   SOTTO_CHECK(participant->ledger_->set_limits(participant->options_.name, participant->dataset_,
                                                participant->options_.limits));
+  SOTTO_CHECK(participant->set_up(make_factory));
   return participant;
+}
+
+Result<void> Participant::set_up(const MakeFactory& make_factory) {
+  RunOptions run;
+  run.threads = 1;
+  OwnData own;
+  own.request = data_request(own_recipe(recipe_, options_), options_.data_folder);
+  if (options_.share) own.share = options_.index;
+  own.note = options_.on_note;
+  SOTTO_TRY(OwnSamples samples, read_own_samples(recipe_, *sample_form(recipe_), own));
+  Recipe trained = recipe_;
+  trained.model.file = options_.model_file;
+  SOTTO_TRY(setup_, make_client_setup(trained, std::move(samples), run, make_factory));
+  if (setup_.factory->layout().fingerprint() != layout_.fingerprint()) {
+    return fail(ErrorKind::kInternal, "the trainer's network is not the one that was planned");
+  }
+  setup_.transport->system_bits = !options_.rehearsal;
+  setup_.transport->on_training_error = [note = options_.on_note](const Error& error) {
+    if (note) note(error.message + ": reporting as if without samples");
+  };
+  return {};
 }
 
 Result<Spent> Participant::whole_cost() const {
@@ -103,8 +183,16 @@ Result<void> Participant::check_policy(std::span<const Part> parts) const {
   facts.delta = whole_.delta_sum;
   facts.rounds = whole_.rounds;
   facts.min_batch = static_cast<std::uint64_t>(recipe_.shuffle.min_batch);
+  facts.work = work_;
   facts.server_key = options_.server_key;
   return identity::check(*options_.policy, facts);
+}
+
+std::uint32_t Participant::minimum() const {
+  const auto recipe = static_cast<std::uint64_t>(recipe_.shuffle.min_batch);
+  const std::uint64_t own = options_.policy ? options_.policy->min_batch : 0;
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(std::min(kMost, std::max(recipe, own)));
 }
 
 /// What the recipe asks this client for, with the ranges of the task where ranges adapt.
@@ -139,12 +227,24 @@ Result<std::vector<Envelope>> Participant::report(const TaskHeader& task,
                                                   std::span<const float> model) {
   SOTTO_TRY(std::vector<Part> parts, parts_of(task));
   SOTTO_CHECK(check_policy(parts));
+  SOTTO_TRY(const ReportForm form,
+            ReportForm::make(parts, static_cast<std::size_t>(recipe_.shuffle.split)));
+  const Terms terms{options_.run, recipe_.fingerprint(), recipe_.shuffle.mode == "shuffler",
+                    options_.server_key, options_.authority};
+  contract_ = make_contract(terms, task.round, task.group, parts, form, model_digest(model));
   const RoundCost cost = cost_of(parts);
   SOTTO_TRY(last_, ledger_->charge({options_.name, dataset_, options_.task, task.round,
                                     cost.mechanism_id, cost.cost}));
   if (last_.state != ChargeState::kCharged) {
-    SOTTO_TRY(const std::vector<std::byte> bytes, ledger_->report(last_));
-    return read_report(bytes);
+    auto bytes = ledger_->report(last_);
+    if (!bytes && bytes.error().kind == ErrorKind::kNotFound) {
+      // A server that lost its last rounds asks for them again. There is one report for a round.
+      return fail(ErrorKind::kRefused, bytes.error().message + "; the round is declined");
+    }
+    if (!bytes) return tl::unexpected(bytes.error());
+    SOTTO_TRY(std::vector<Envelope> made, read_report(*bytes));
+    SOTTO_CHECK(check_form(made, form));
+    return made;
   }
   RoundPlan plan;
   plan.round = task.round;

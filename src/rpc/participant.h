@@ -34,6 +34,7 @@ struct TaskHeader {
   std::uint64_t weights = 0;
   double deadline_seconds = 0.0;
   double send_after_seconds = 0.0;  // where chunks have random delays
+  std::optional<Ticket> ticket;     // for the shuffler
 };
 
 struct ParticipantOptions {
@@ -52,6 +53,10 @@ struct ParticipantOptions {
   /// What the client lets a server ask for; nothing: whatever the limits pay for.
   std::optional<identity::Policy> policy;
   identity::PublicKey server_key{};  // that reports are sealed for
+  Tag run{};                         // of the invitation
+  std::string authority;             // of the federation; empty: none
+  /// What the client's owner wants to know of its data, and nobody else does.
+  std::function<void(const std::string&)> on_note;
 };
 
 class Participant {
@@ -65,18 +70,26 @@ class Participant {
   /// The client's report. kRefused: the client has no budget for it, its policy forbids it, or the
   /// task is not the recipe's.
   Result<std::vector<Envelope>> report(const TaskHeader& task, std::span<const float> model);
+  /// What the last report was made for, by this client's own reading of recipe and task.
+  const Contract& contract() const { return contract_; }
+  /// Reports that a batch with this client's must have: the recipe's number, or its own if larger.
+  std::uint32_t minimum() const;
   /// The receiver has the last report for good.
   Result<void> delivered();
   /// What this client's account has been charged.
   Result<Spent> spent() const { return ledger_->spent(options_.name, dataset_); }
-  std::size_t weights() const { return setup_.factory->layout().size(); }
+  std::size_t weights() const { return layout_.size(); }
 
  private:
-  Participant(Recipe recipe, ParticipantOptions options, Setup setup, Planner planner)
+  Participant(Recipe recipe, ParticipantOptions options, Layout layout, identity::Work work,
+              Planner planner)
       : recipe_(std::move(recipe)),
         options_(std::move(options)),
-        setup_(std::move(setup)),
+        layout_(std::move(layout)),
+        work_(work),
         planner_(std::move(planner)) {}
+  /// Reads the client's data and makes what trains, once all that is asked for is allowed.
+  Result<void> set_up(const MakeFactory& make_factory);
   std::size_t own_group() const { return planner_.group_of(options_.index); }
   Result<std::vector<Part>> parts_of(const TaskHeader& task);
   /// What the whole training costs this client if it is in every round, as its ledger counts.
@@ -86,11 +99,15 @@ class Participant {
 
   Recipe recipe_;
   ParticipantOptions options_;
-  Setup setup_;
+  Layout layout_;
+  identity::Work work_;
   Planner planner_;
+  Setup setup_;
   std::shared_ptr<Ledger> ledger_;
-  std::string dataset_;
+  /// One name whatever the server's recipe says, so that no server opens another account.
+  std::string dataset_ = "data";
   Spent whole_;
+  Contract contract_;
   Charge last_;
 };
 

@@ -4,6 +4,15 @@
 #include <charconv>
 
 namespace sotto::rpc {
+namespace {
+
+constexpr std::string_view kFree = "free ";
+
+std::string free_line(std::uint32_t place) {
+  return std::string(kFree) + std::to_string(place) + '\n';
+}
+
+}  // namespace
 
 Result<void> check_name(const std::string& name) {
   constexpr std::size_t kLongest = 64;
@@ -34,12 +43,19 @@ Result<void> Roster::read(const std::string& text) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
     const char* const last = text.data() + end;
+    const bool freed = std::string_view(text).substr(begin, end - begin).starts_with(kFree);
     std::uint32_t place = 0;
-    const auto [rest, code] = std::from_chars(text.data() + begin, last, place);
-    if (code != std::errc() || rest == last || *rest != ' ') return bad();
-    const std::string name(rest + 1, last);
-    if (!check_name(name) || place >= clients_ || !take(name, place)) return bad();
+    const auto [rest, code] =
+        std::from_chars(text.data() + begin + (freed ? kFree.size() : 0), last, place);
     begin = end + 1;
+    if (code != std::errc() || place >= clients_) return bad();
+    if (freed) {
+      if (rest != last || !give_back(place)) return bad();
+      continue;
+    }
+    if (rest == last || *rest != ' ') return bad();
+    const std::string name(rest + 1, last);
+    if (!check_name(name) || !take(name, place)) return bad();
   }
   return {};
 }
@@ -51,12 +67,35 @@ bool Roster::take(const std::string& name, std::uint32_t place) {
   return true;
 }
 
+bool Roster::give_back(std::uint32_t place) {
+  const auto it = names_.find(place);
+  if (it == names_.end()) return false;
+  places_.erase(it->second);
+  names_.erase(it);
+  first_free_ = std::min(first_free_, place);
+  return true;
+}
+
+Result<void> Roster::leave(const std::string& name) {
+  const auto place = find(name);
+  if (!place) return {};
+  if (file_) SOTTO_CHECK(file_->append(free_line(*place)));
+  give_back(*place);
+  return {};
+}
+
+std::optional<std::string> Roster::holder(std::uint32_t place) const {
+  const auto it = names_.find(place);
+  return it == names_.end() ? std::nullopt : std::optional(it->second);
+}
+
 std::optional<std::uint32_t> Roster::find(const std::string& name) const {
   const auto it = places_.find(name);
   return it == places_.end() ? std::nullopt : std::optional(it->second);
 }
 
-Result<std::uint32_t> Roster::join(const std::string& name, std::optional<std::uint32_t> wanted) {
+Result<std::uint32_t> Roster::join(const std::string& name, std::optional<std::uint32_t> wanted,
+                                   const Gone& gone) {
   SOTTO_CHECK(check_name(name));
   if (const auto place = find(name)) {
     if (!wanted || *wanted == *place) return *place;
@@ -64,18 +103,27 @@ Result<std::uint32_t> Roster::join(const std::string& name, std::optional<std::u
                                          " already and cannot be client " +
                                          std::to_string(*wanted) + " too");
   }
-  if (wanted && (*wanted >= clients_ || names_.contains(*wanted))) {
+  const auto is_gone = [&](std::uint32_t place) { return gone && gone(names_.at(place)); };
+  if (wanted && (*wanted >= clients_ || (names_.contains(*wanted) && !is_gone(*wanted)))) {
     return fail(ErrorKind::kRefused, "client " + std::to_string(*wanted) +
                                          (*wanted >= clients_ ? " is not one of the recipe's "
                                                               : " is another's place of the ") +
                                          std::to_string(clients_));
   }
-  const std::uint32_t place = wanted.value_or(first_free_);
+  std::uint32_t place = wanted.value_or(first_free_);
   if (place >= clients_) {
-    return fail(ErrorKind::kRefused,
-                "all " + std::to_string(clients_) + " clients of the recipe are here");
+    const auto left =
+        std::ranges::find_if(names_, [&](const auto& entry) { return gone && gone(entry.second); });
+    if (left == names_.end()) {
+      return fail(ErrorKind::kRefused,
+                  "all " + std::to_string(clients_) + " clients of the recipe are here");
+    }
+    place = left->first;
   }
-  if (file_) SOTTO_CHECK(file_->append(std::to_string(place) + ' ' + name + '\n'));
+  const bool taken = names_.contains(place);
+  const std::string line = std::to_string(place) + ' ' + name + '\n';
+  if (file_) SOTTO_CHECK(file_->append(taken ? free_line(place) + line : line));
+  if (taken) give_back(place);
   take(name, place);
   return place;
 }

@@ -1,12 +1,14 @@
 // Who is which client of the recipe: a name gets a place, once, and keeps it over restarts.
 //
 // The file has a line for each client, "PLACE NAME", which is appended and synced before the client
-// is told: a join costs the same whether it is the first or the ten-thousandth. A line that a crash
-// cut short was told to nobody and is cut off.
+// is told: a join costs the same whether it is the first or the ten-thousandth. "free PLACE" gives
+// a place back: its client refused to take part, or was gone when another wanted it. A line that a
+// crash cut short was told to nobody and is cut off.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,15 +26,26 @@ class Roster {
   /// `clients` places; what `file` remembers is taken over. An empty path remembers nothing.
   static Result<Roster> open(const std::filesystem::path& file, std::size_t clients);
 
-  /// The place of this name: the one that it has, the wanted one, or the first that is free.
-  Result<std::uint32_t> join(const std::string& name, std::optional<std::uint32_t> wanted);
+  /// Whether a place may be taken from this name.
+  using Gone = std::function<bool(const std::string& name)>;
+  /// The place of this name: the one that it has, the wanted one, or the first that is free. A
+  /// wanted place that is another's, and any place where none is free, is taken from a holder that
+  /// is gone.
+  Result<std::uint32_t> join(const std::string& name, std::optional<std::uint32_t> wanted,
+                             const Gone& gone = {});
+  /// Frees the place of this name, if it has one.
+  Result<void> leave(const std::string& name);
   std::optional<std::uint32_t> find(const std::string& name) const;
+  /// Whose place it is, if anybody's.
+  std::optional<std::string> holder(std::uint32_t place) const;
+  const std::map<std::string, std::uint32_t, std::less<>>& places() const { return places_; }
   std::size_t size() const noexcept { return places_.size(); }
 
  private:
   explicit Roster(std::size_t clients) : clients_(clients) {}
   Result<void> read(const std::string& text);
   bool take(const std::string& name, std::uint32_t place);
+  bool give_back(std::uint32_t place);
 
   std::optional<AppendedFile> file_;
   std::size_t clients_;

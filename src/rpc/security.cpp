@@ -1,9 +1,20 @@
 #include "rpc/security.h"
 
+#include <algorithm>
+
 #include "base/file.h"
+#include "base/sha256.h"
 #include "identity/keys.h"
 
 namespace sotto::rpc {
+
+std::string authority_of(const Security& security) {
+  if (security.plain()) return "";
+  // How lines are broken does not make another authority.
+  std::string pem = security.bundle->ca_pem;
+  std::erase_if(pem, [](unsigned char c) { return c <= ' '; });
+  return sha256_hex(pem);
+}
 
 Result<Security> read_security(const std::filesystem::path& bundle, identity::Role role,
                                bool plain) {

@@ -21,6 +21,10 @@ struct Security {
 Result<Security> read_security(const std::filesystem::path& bundle, identity::Role role,
                                bool plain);
 
+/// What tells the federation's authority from every other: SHA-256 of its certificate, in hex;
+/// empty where connections are plain.
+std::string authority_of(const Security& security);
+
 /// The key that opens what clients seal: that of the bundle. Where connections are plain, one that
 /// is kept in `file` and made when it is not there.
 Result<identity::SealKey> seal_key_of(const Security& security, const std::filesystem::path& file);

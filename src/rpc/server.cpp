@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 #include "rpc/credentials.h"
 #include "rpc/submission.h"
-#include "sotto/v1/federation.grpc.pb.h"
+#include "sotto/v2/federation.grpc.pb.h"
 
 namespace sotto::rpc {
 namespace {
+
+using PullStream = grpc::ServerSplitStreamer<v2::Signed, v2::PullReply>;
 
 constexpr std::uint32_t kAgainMs = 100;
 
@@ -22,24 +25,26 @@ std::uint32_t pause_ms(std::uint32_t clients) {
                     kAgainMs, kLongestPauseMs);
 }
 
-class ClientDesk final : public v1::Coordinator::Service {
+/// Every method reads its own request, so that nothing of it lies in memory before its sender has a
+/// place and was looked at.
+class ClientDesk final : public v2::Coordinator::StreamedService {
  public:
   ClientDesk(Coordinator& coordinator, Gate& gate) : coordinator_(coordinator), gate_(gate) {}
 
-  grpc::Status Join(grpc::ServerContext* context, const v1::Signed* request,
-                    v1::JoinReply* reply) override {
-    return answer(join(*context, *request, *reply));
+  grpc::Status StreamedJoin(grpc::ServerContext* context,
+                            grpc::ServerUnaryStreamer<v2::Signed, v2::JoinReply>* stream) override {
+    return answer(join(*context, *stream));
   }
-  grpc::Status Pull(grpc::ServerContext* context, const v1::Signed* request,
-                    grpc::ServerWriter<v1::PullReply>* writer) override {
-    return answer(pull(*context, *request, *writer));
+  grpc::Status StreamedPull(grpc::ServerContext* context, PullStream* stream) override {
+    return answer(pull(*context, *stream));
   }
-  grpc::Status Decline(grpc::ServerContext* context, const v1::Signed* request,
-                       v1::DeclineReply*) override {
-    return answer(decline(*context, *request));
+  grpc::Status StreamedDecline(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v2::Signed, v2::DeclineReply>* stream) override {
+    return answer(decline(*context, *stream));
   }
   grpc::Status Submit(grpc::ServerContext* context, SubmitReader* reader,
-                      v1::SubmitReply* reply) override {
+                      v2::SubmitReply* reply) override {
     return answer(submit(*context, *reader, *reply));
   }
 
@@ -50,64 +55,92 @@ class ClientDesk final : public v1::Coordinator::Service {
     return to_status(result.error());
   }
 
-  Result<void> join(const grpc::ServerContext& context, const v1::Signed& given,
-                    v1::JoinReply& reply) {
-    SOTTO_TRY(const auto request, gate_.admit<v1::JoinRequest>(context, method::kJoin, given));
+  /// The request, once its sender has a place; `method` and `Message` are what it must be.
+  template <class Message, class Stream>
+  Result<Message> read(grpc::ServerContext& context, const Turnstile::Turn& turn,
+                       const char* method, Stream& stream) {
+    SOTTO_CHECK(turn.entered());
+    SOTTO_CHECK(gate_.check_member(context, identity::Role::kClient));
+    v2::Signed given;
+    if (!stream.Read(&given)) return fail(ErrorKind::kCorrupt, "a call without its request");
+    return gate_.admit<Message>(context, method, given);
+  }
+
+  template <class Stream>
+  Result<void> join(grpc::ServerContext& context, Stream& stream) {
+    const Turnstile::Turn turn = turn_of(turnstile_, context);
+    SOTTO_TRY(const auto request, read<v2::JoinRequest>(context, turn, method::kJoin, stream));
     std::optional<std::uint32_t> wanted;
     if (request.wanted() > 0) wanted = request.wanted() - 1;
     SOTTO_TRY(const Coordinator::Joined joined, coordinator_.join(request.name(), wanted));
+    v2::JoinReply reply;
     write_join(joined, reply);
+    stream.Write(reply);
     return {};
   }
 
-  Result<void> pull(const grpc::ServerContext& context, const v1::Signed& given,
-                    grpc::ServerWriter<v1::PullReply>& writer) {
-    SOTTO_TRY(const auto request, gate_.admit<v1::PullRequest>(context, method::kPull, given));
+  Result<void> pull(grpc::ServerContext& context, PullStream& stream) {
+    Turnstile::Turn turn = turn_of(turnstile_, context);
+    SOTTO_TRY(const auto request, read<v2::PullRequest>(context, turn, method::kPull, stream));
+    SOTTO_CHECK(turn.answer(request.name()));
     Attempt done{};
     if (request.done_round() > 0) {
       SOTTO_TRY(done, read_tag(request.done_attempt()));
     }
     SOTTO_TRY(const Coordinator::Pulled pulled,
               coordinator_.pull(request.name(), request.done_round(), done));
-    v1::PullReply reply;
+    v2::PullReply reply;
     if (!pulled.task) {
       reply.mutable_wait()->set_again_ms(pause_ms(coordinator_.settings().invitation.clients));
       reply.mutable_wait()->set_finished(pulled.finished);
       reply.mutable_wait()->set_round(pulled.round);
-      writer.Write(reply);
+      stream.Write(reply);
       return {};
     }
     write_task(pulled, coordinator_.settings().invitation.recipe_hash, *reply.mutable_task());
-    writer.Write(reply);
+    stream.Write(reply);
     const auto weights = std::as_bytes(std::span(*pulled.task->model));
     for (std::size_t first = 0; first < weights.size(); first += kWeightsPiece) {
       const auto piece = weights.subspan(first, std::min(kWeightsPiece, weights.size() - first));
       reply.set_weights(piece.data(), piece.size());
-      if (!writer.Write(reply)) return fail(ErrorKind::kIo, "the client has gone");
+      SOTTO_CHECK(turn.answer(request.name()));
+      if (!stream.Write(reply)) return fail(ErrorKind::kIo, "the client has gone");
     }
     return {};
   }
 
-  Result<void> decline(const grpc::ServerContext& context, const v1::Signed& given) {
+  template <class Stream>
+  Result<void> decline(grpc::ServerContext& context, Stream& stream) {
+    const Turnstile::Turn turn = turn_of(turnstile_, context);
     SOTTO_TRY(const auto request,
-              gate_.admit<v1::DeclineRequest>(context, method::kDecline, given));
+              read<v2::DeclineRequest>(context, turn, method::kDecline, stream));
+    if (request.round() == 0) {
+      SOTTO_CHECK(coordinator_.leave(request.name()));
+      stream.Write(v2::DeclineReply());
+      return {};
+    }
     SOTTO_TRY(const Attempt attempt, read_tag(request.attempt()));
-    return coordinator_.decline(request.name(), request.round(), attempt);
+    SOTTO_CHECK(coordinator_.decline(request.name(), request.round(), attempt));
+    stream.Write(v2::DeclineReply());
+    return {};
   }
 
-  Result<void> submit(const grpc::ServerContext& context, SubmitReader& reader,
-                      v1::SubmitReply& reply) {
+  Result<void> submit(grpc::ServerContext& context, SubmitReader& reader, v2::SubmitReply& reply) {
     Turnstile::Turn turn = turn_of(turnstile_, context);
     SOTTO_CHECK(turn.entered());
     SOTTO_TRY(const Submission submission, read_header(reader, context, method::kSubmit, gate_));
     const Invitation& invitation = coordinator_.settings().invitation;
-    if (submission.run != invitation.run || submission.recipe_hash != invitation.recipe_hash) {
+    const Contract& contract = submission.contract;
+    if (contract.run != invitation.run || contract.recipe != invitation.recipe_hash) {
       return fail(ErrorKind::kRefused, "a report of another run or recipe");
     }
-    SOTTO_TRY(const auto awaited, coordinator_.awaited(submission.name, submission.round));
+    SOTTO_TRY(const auto awaited, coordinator_.awaited(submission.name, contract.round));
     if (!awaited) {
       reply.set_known(true);
       return {};
+    }
+    if (contract.digest() != awaited->contract) {
+      return fail(ErrorKind::kRefused, "report: of another contract than the server collects");
     }
     const ChunkCount count{awaited->form->chunks(), awaited->form->sealed_bytes()};
     SOTTO_CHECK(turn.admit(submission.name, count.chunks * count.bytes));
@@ -129,22 +162,31 @@ class ClientDesk final : public v1::Coordinator::Service {
   Turnstile turnstile_;
 };
 
-class ShufflerDesk final : public v1::Intake::Service {
+class ShufflerDesk final : public v2::Intake::StreamedService {
  public:
   ShufflerDesk(Coordinator& coordinator, const Gate& gate)
       : coordinator_(coordinator), gate_(gate) {}
 
-  grpc::Status Open(grpc::ServerContext* context, const v1::OpenRequest* request,
-                    v1::OpenReply* reply) override {
-    if (const auto who = gate_.admit_shuffler(*context); !who) return to_status(who.error());
-    if (const auto known = check_known(*request); !known) return to_status(known.error());
-    write_open(coordinator_.open(), coordinator_.settings(), *reply);
-    reply->set_again_ms(kAgainMs);
+  grpc::Status StreamedOpen(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v2::OpenRequest, v2::OpenReply>* stream) override {
+    if (const auto who = gate_.check_member(*context, identity::Role::kShuffler); !who) {
+      return to_status(who.error());
+    }
+    v2::OpenRequest request;
+    if (!stream->Read(&request)) return grpc::Status::CANCELLED;
+    if (const auto known = check_known(request); !known) return to_status(known.error());
+    coordinator_.held(request.round(), std::accumulate(request.held().begin(), request.held().end(),
+                                                       std::uint64_t{0}));
+    v2::OpenReply reply;
+    write_open(coordinator_.open(), coordinator_.settings(), reply);
+    reply.set_again_ms(kAgainMs);
+    stream->Write(reply);
     return grpc::Status::OK;
   }
 
-  grpc::Status Deliver(grpc::ServerContext* context, grpc::ServerReader<v1::DeliverRequest>* reader,
-                       v1::DeliverReply*) override {
+  grpc::Status Deliver(grpc::ServerContext* context, grpc::ServerReader<v2::DeliverRequest>* reader,
+                       v2::DeliverReply*) override {
     const auto done = deliver(*context, *reader);
     if (done) return grpc::Status::OK;
     coordinator_.tell(monitor::refusal(done.error()));
@@ -153,20 +195,20 @@ class ShufflerDesk final : public v1::Intake::Service {
 
  private:
   Result<void> deliver(const grpc::ServerContext& context,
-                       grpc::ServerReader<v1::DeliverRequest>& reader) {
-    SOTTO_CHECK(gate_.admit_shuffler(context));
-    v1::DeliverRequest request;
+                       grpc::ServerReader<v2::DeliverRequest>& reader) {
+    SOTTO_CHECK(gate_.check_member(context, identity::Role::kShuffler));
+    v2::DeliverRequest request;
     if (!reader.Read(&request) || !request.has_header()) {
       return fail(ErrorKind::kCorrupt, "a batch begins with its header");
     }
     SOTTO_CHECK(check_known(request));
-    const v1::BatchHeader header = request.header();
+    const v2::BatchHeader header = request.header();
     SOTTO_TRY(const Attempt attempt, read_tag(header.attempt()));
     SOTTO_CHECK(coordinator_.begin_batch(header.round(), attempt, header.group(), header.reports(),
                                          header.skip()));
     while (reader.Read(&request)) {
       SOTTO_CHECK(check_known(request));
-      if (request.part_case() != v1::DeliverRequest::kSealed) {
+      if (request.part_case() != v2::DeliverRequest::kSealed) {
         return fail(ErrorKind::kCorrupt, "a batch has one header");
       }
       SOTTO_CHECK(coordinator_.deliver(attempt, header.group(), as_span(request.sealed())));

@@ -8,15 +8,16 @@ Turnstile::Turn turn_of(Turnstile& turnstile, const grpc::ServerContext& context
   return {turnstile, certificate_of(context), [&context] { context.TryCancel(); }};
 }
 
-Result<Submission> read_header(SubmitReader& reader, const grpc::ServerContext& context,
+Result<Submission> read_header(SubmitReader& reader, grpc::ServerContext& context,
                                const char* method, Gate& gate) {
-  v1::SubmitRequest request;
+  SOTTO_CHECK(gate.check_member(context, identity::Role::kClient));
+  v2::SubmitRequest request;
   if (!reader.Read(&request) || !request.has_header()) {
     return fail(ErrorKind::kCorrupt, "a report begins with its header");
   }
   SOTTO_CHECK(check_known(request));
-  SOTTO_TRY(const v1::SubmitHeader header,
-            gate.admit<v1::SubmitHeader>(context, method, request.header()));
+  SOTTO_TRY(const v2::SubmitHeader header,
+            gate.admit<v2::SubmitHeader>(context, method, request.header()));
   SOTTO_TRY(Submission submission, read_submission(header));
   if (!gate.plain_connections() && submission.digest.empty()) {
     return fail(ErrorKind::kCorrupt, "report: a signed header without the digest of its chunks");
@@ -26,15 +27,11 @@ Result<Submission> read_header(SubmitReader& reader, const grpc::ServerContext& 
 
 Result<void> read_chunks(SubmitReader& reader, const Submission& submission,
                          const ChunkCount& count, bool any_order, const TakeChunk& take) {
-  if (submission.chunks != count.chunks) {
-    return fail(ErrorKind::kRefused, "report: " + std::to_string(submission.chunks) +
-                                         " chunks; this round has " + std::to_string(count.chunks));
-  }
   std::optional<ReportDigest> digest;
   if (!submission.digest.empty()) digest.emplace(count.chunks);
   std::vector<bool> here(count.chunks);
   std::size_t taken = 0;
-  v1::SubmitRequest request;
+  v2::SubmitRequest request;
   for (; reader.Read(&request); ++taken) {
     SOTTO_CHECK(check_known(request));
     const std::size_t position = request.chunk().position();

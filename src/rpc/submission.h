@@ -8,11 +8,11 @@
 #include "rpc/gate.h"
 #include "rpc/messages.h"
 #include "rpc/turnstile.h"
-#include "sotto/v1/federation.grpc.pb.h"
+#include "sotto/v2/federation.grpc.pb.h"
 
 namespace sotto::rpc {
 
-using SubmitReader = grpc::ServerReader<v1::SubmitRequest>;
+using SubmitReader = grpc::ServerReader<v2::SubmitRequest>;
 
 /// How many chunks a report has, and how long each of them is.
 struct ChunkCount {
@@ -23,7 +23,7 @@ struct ChunkCount {
 /// The call's place among those that hand in a report.
 Turnstile::Turn turn_of(Turnstile& turnstile, const grpc::ServerContext& context);
 /// The header, if its sender may hand in a report here.
-Result<Submission> read_header(SubmitReader& reader, const grpc::ServerContext& context,
+Result<Submission> read_header(SubmitReader& reader, grpc::ServerContext& context,
                                const char* method, Gate& gate);
 /// What becomes of a chunk; an error refuses the report.
 using TakeChunk =

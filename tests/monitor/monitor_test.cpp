@@ -97,6 +97,84 @@ TEST(Board, CountsAllRefusalsAndWritesFew) {
   EXPECT_EQ(written + suppressed, 5001U);
 }
 
+TEST(Board, RefusalsAreCountedByNameAndStayOutOfTheEvents) {
+  Board board({"server", "t", 5, 3});
+  board.note({What::kStarted});
+  for (int i = 0; i < 3; ++i) board.note(refusal({ErrorKind::kRefused, "stale: signed long ago"}));
+  board.note(refusal({ErrorKind::kIo, "busy: 64 calls"}));
+  board.note(refusal({ErrorKind::kCorrupt, "the batch of 'Name: x' is short"}));
+  const Json json = to_json(board.state());
+  ASSERT_EQ(json["refusals"].size(), 3U);
+  EXPECT_EQ(json["refusals"][0]["name"], "busy");
+  EXPECT_EQ(json["refusals"][0]["kind"], "io");
+  EXPECT_EQ(json["refusals"][1]["name"], "corrupt") << "no name of its own";
+  EXPECT_EQ(json["refusals"][2]["name"], "stale");
+  EXPECT_EQ(json["refusals"][2]["count"], 3);
+  EXPECT_EQ(json["refusals"][2]["text"], "stale: signed long ago");
+  EXPECT_EQ(json["refused"], 5);
+  ASSERT_EQ(json["events"].size(), 1U);
+  EXPECT_EQ(json["events"][0]["event"], "started");
+}
+
+TEST(Board, NamesOfRefusalsAreBounded) {
+  Board board({"server", "t", 5, 3});
+  for (char a = 'a'; a <= 'z'; ++a) {
+    for (char b = 'a'; b <= 'z'; ++b) {
+      board.note(refusal({ErrorKind::kRefused, std::string{a, b} + ": made up"}));
+    }
+  }
+  const State state = board.state();
+  EXPECT_LE(state.refusals.size(), 33U);
+  EXPECT_EQ(state.refusals.at("other").count, 26U * 26U - 32U);
+}
+
+TEST(Board, SaysWhatTheShufflerHoldsAndWhatTimeIsLeft) {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "fed.log").string();
+  Facts facts{"server", "t", 5, 4};
+  facts.shuffled = true;
+  Board board(facts, std::move(*Log::open(file)));
+  board.note({What::kRoundBegan, 1, 4});
+  EXPECT_TRUE(to_json(board.state())["seconds_left"].is_null());
+  Event clock{What::kClockStarted, 1};
+  clock.seconds = 60.0;
+  board.note(clock);
+  Event held{What::kReportsHeld, 1};
+  held.reports = 3;
+  board.note(held);
+  held.round = 7;  // of another round
+  held.reports = 4;
+  board.note(held);
+  const Json json = to_json(board.state());
+  EXPECT_EQ(json["held"], 3);
+  EXPECT_EQ(json["asked"], 4);
+  EXPECT_EQ(json["round_reports"], 0) << "held is not taken";
+  EXPECT_EQ(json["shuffled"], true);
+  EXPECT_GT(json["seconds_left"].get<double>(), 30.0);
+  EXPECT_LE(json["seconds_left"].get<double>(), 60.0);
+  EXPECT_NE(metrics_text(board.state()).find("sotto_reports_held 3\n"), std::string::npos);
+  board.note({What::kRoundBegan, 2, 4});
+  EXPECT_EQ(to_json(board.state())["held"], 0);
+  EXPECT_TRUE(to_json(board.state())["seconds_left"].is_null());
+  std::ifstream lines(file);
+  const std::string log((std::istreambuf_iterator<char>(lines)), std::istreambuf_iterator<char>());
+  EXPECT_NE(log.find("clock-started"), std::string::npos);
+  EXPECT_EQ(log.find("reports-held"), std::string::npos) << "a line for every report";
+}
+
+TEST(Board, SaysWhatProtectsNobody) {
+  Facts facts{"server", "t", 5, 3};
+  EXPECT_TRUE(to_json(Board(facts).state())["promise"].is_null());
+  facts.rehearsal = true;
+  facts.promise = {{152327.0, 1e-6, true}};
+  const Json json = to_json(Board(facts).state());
+  EXPECT_EQ(json["rehearsal"], true);
+  EXPECT_EQ(json["promise"]["vacuous"], true);
+  EXPECT_EQ(json["promise"]["epsilon"], 152327.0);
+  facts.promise->epsilon = HUGE_VAL;
+  EXPECT_TRUE(to_json(Board(facts).state())["promise"]["epsilon"].is_null());
+}
+
 TEST(Board, ARoundThatIsDoneAgainReplacesItself) {
   Board board({"server", "t", 5, 3});
   board.restore({{1, 0.1, {}, 3, 3}, {2, 0.2, {}, 3, 3}});

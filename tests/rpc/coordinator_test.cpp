@@ -9,6 +9,7 @@
 #include "exchange_parts.h"
 #include "federation/round.h"
 #include "sotto/aggregate.h"
+#include "temporary_folder.h"
 
 namespace sotto::rpc {
 namespace {
@@ -16,18 +17,20 @@ namespace {
 /// A coordinator whose round is collected by a thread, as a run does it.
 class Round {
  public:
-  explicit Round(bool shuffled, double round_seconds = 30.0, double wait_seconds = 30.0)
+  explicit Round(bool shuffled, double round_seconds = 30.0, double wait_seconds = 30.0,
+                 double place_seconds = 0.0, std::uint64_t min_batch = 1)
       : key_(identity::SealKey::generate()), plan_(small_plan()) {
     Coordinator::Settings settings;
     settings.invitation.recipe_hash = kTestRecipe;
     settings.invitation.shuffled = shuffled;
     settings.round_seconds = round_seconds;
     settings.wait_seconds = wait_seconds;
+    settings.place_seconds = place_seconds;
     server_ = std::make_unique<Coordinator>(settings, key_, Roster::open({}, 3).value());
     for (std::uint32_t i = 0; i < 3; ++i) EXPECT_TRUE(server_->join(name(i), i));
-    thread_ = std::thread([this] {
+    thread_ = std::thread([this, min_batch] {
       const std::vector<float> model(13, 0.0F);
-      collected_ = collect_round(*server_, plan_, model);
+      collected_ = collect_round(*server_, plan_, model, min_batch);
     });
     while (server_->open().round == 0) std::this_thread::yield();
   }
@@ -136,6 +139,36 @@ TEST(Coordinator, ARoundDoesNotWaitForWhoDeclines) {
   EXPECT_EQ(round.end().reports(), 2U);
 }
 
+TEST(Coordinator, WhoWasAskedGetsATicketThatTheShufflerKnows) {
+  Round round(true);
+  const auto open = [&] { return round.server().open(); };
+  const auto ticket = [&](std::uint32_t i) {
+    return make_ticket(open().ticket_key, {}, 1, 0, sender_of(Round::name(i)));
+  };
+  const auto task = round.pull(0);
+  ASSERT_TRUE(task.ticket);
+  EXPECT_EQ(*task.ticket, ticket(0));
+  EXPECT_NE(*round.pull(1).ticket, ticket(0));
+  // Who declines is shown by the ticket and not by name.
+  EXPECT_TRUE(open().groups[0].declined.empty());
+  ASSERT_TRUE(round.server().decline(Round::name(1), 1, task.attempt));
+  ASSERT_TRUE(round.server().decline(Round::name(1), 1, task.attempt));
+  EXPECT_EQ(open().groups[0].declined, std::vector<Ticket>{ticket(1)});
+  EXPECT_EQ(open().groups[0].expected, 2U);
+  EXPECT_FALSE(round.server().pull(Round::name(1), 0, {}).value().task);
+}
+
+TEST(Coordinator, CollectsTheContractThatAClientMakesByItself) {
+  Round round(true);
+  const Invitation& invitation = round.server().settings().invitation;
+  const RoundPlan& plan = round.plan();
+  const ReportForm form = ReportForm::make(plan.groups[0].parts, plan.split).value();
+  const Contract own = make_contract(invitation.terms(), 1, 0, plan.groups[0].parts, form,
+                                     model_digest(*round.pull(0).model));
+  EXPECT_EQ(round.server().open().groups[0].contract, own.digest());
+  EXPECT_TRUE(own.shuffled);
+}
+
 TEST(Coordinator, ATaskIsGivenUntilItIsDone) {
   Round round(false);
   const auto task = round.pull(0);
@@ -194,6 +227,7 @@ TEST(Coordinator, AForgedChunkIsLeftOutAndTheRestCounts) {
   const CollectedRound collected = round.end();
   EXPECT_EQ(collected.groups[0].dropped, 4U);
   EXPECT_EQ(collected.released(), 1U);  // what the poorest position has
+  EXPECT_EQ(collected.groups[0].opened, 1U);
   // First four weights: reports 6 and 7; next four: report 7 alone; last two: reports 5 and 6.
   const auto mean = mean_of(collected);
   const std::uint64_t first[] = {6, 7};
@@ -216,6 +250,106 @@ TEST(Coordinator, ABatchOfForgedChunksReleasesNothing) {
   const CollectedRound collected = round.end();
   EXPECT_EQ(collected.released(), 0U);
   EXPECT_EQ(collected.groups[0].dropped, 4U);
+  EXPECT_EQ(collected.groups[0].opened, 1U);  // whose they were is not known: they count as one
+}
+
+TEST(Coordinator, WhatAGarbageMemberKeepsFromReleaseIsSeenAllTheSame) {
+  // Three are needed; one of three sends garbage, and the server has opened the other two.
+  Round round(true, 30.0, 30.0, 0.0, 3);
+  const std::vector<std::vector<std::vector<std::byte>>> reports = {round.report(5),
+                                                                    round.report(6)};
+  const std::vector<std::byte> garbage(reports[0][0].size(), std::byte{7});
+  const Attempt attempt = round.server().open().attempt;
+  ASSERT_TRUE(round.server().begin_batch(1, attempt, 0, 3, 0));
+  for (std::size_t position = 0; position < reports[0].size(); ++position) {
+    ASSERT_TRUE(round.server().deliver(attempt, 0, reports[0][position]));
+    ASSERT_TRUE(round.server().deliver(attempt, 0, garbage));
+    ASSERT_TRUE(round.server().deliver(attempt, 0, reports[1][position]));
+  }
+  const CollectedRound collected = round.end();
+  EXPECT_EQ(collected.released(), 0U);
+  EXPECT_EQ(collected.groups[0].opened, 2U);
+  EXPECT_NE(collected.groups[0].withheld.find("counts as seen"), std::string::npos);
+}
+
+/// A batch of three whole reports of which so many chunks come before the round is over.
+std::uint64_t opened_of(std::uint64_t chunks) {
+  Round round(true, 0.1);
+  const std::vector<std::vector<std::vector<std::byte>>> reports = {
+      round.report(5), round.report(6), round.report(7)};
+  const Attempt attempt = round.server().open().attempt;
+  EXPECT_TRUE(round.server().begin_batch(1, attempt, 0, 3, 0));
+  for (std::uint64_t i = 0; i < chunks; ++i) {
+    EXPECT_TRUE(round.server().deliver(attempt, 0, reports[i % 3][i / 3]));
+  }
+  if (chunks < 12) round.pull(1);  // the clock runs
+  const CollectedRound collected = round.end();
+  EXPECT_EQ(collected.released(), chunks == 12 ? 3U : 0U);
+  return collected.groups[0].opened;
+}
+
+TEST(Coordinator, ABatchThatArrivesInPartIsSeenInPart) {
+  EXPECT_EQ(opened_of(0), 1U);  // it was on its way: nobody knows what came
+  EXPECT_EQ(opened_of(1), 1U);
+  EXPECT_EQ(opened_of(2), 2U);
+  EXPECT_EQ(opened_of(3), 3U);
+  EXPECT_EQ(opened_of(4), 1U);  // of the second position only one came
+  EXPECT_EQ(opened_of(6), 3U);
+  EXPECT_EQ(opened_of(11), 2U);
+  EXPECT_EQ(opened_of(12), 3U);
+}
+
+/// A server that is killed forgets its round; what it has opened of it stays seen.
+TEST(Coordinator, WhatWasOpenedBeforeAKillIsSeen) {
+  const TemporaryFolder folder;
+  const auto remembered = [&] { return OpenedRounds::open(folder / "opened.txt").value(); };
+  {
+    Round killed(true);
+    killed.server().opened_rounds = remembered();
+    ASSERT_TRUE(killed.server().begin_batch(1, killed.server().open().attempt, 0, 2, 0));
+  }
+  Round round(true);
+  round.server().opened_rounds = remembered();
+  ASSERT_TRUE(round.server().begin_batch(1, round.server().open().attempt, 0, 0, 0));
+  const CollectedRound collected = round.end();
+  EXPECT_EQ(collected.released(), 0U);
+  EXPECT_EQ(collected.groups[0].opened, 1U) << "with nobody to hide among";
+}
+
+TEST(OpenedRounds, LastOverRestartsAndRefuseWhatIsNone) {
+  const TemporaryFolder folder;
+  {
+    OpenedRounds opened = OpenedRounds::open(folder / "opened.txt").value();
+    ASSERT_TRUE(opened.add(3, 1));
+    ASSERT_TRUE(opened.add(3, 1));
+    EXPECT_FALSE(opened.has(3, 0));
+  }
+  EXPECT_EQ(read_text(folder / "opened.txt").value(), "3 1\n");
+  EXPECT_TRUE(OpenedRounds::open(folder / "opened.txt").value().has(3, 1));
+  // A line that was cut short was never acted on.
+  folder.write("opened.txt", "3 1\n4");
+  EXPECT_FALSE(OpenedRounds::open(folder / "opened.txt").value().has(4, 0));
+  for (const char* bad : {"3\n", "x 1\n", "3 1 2\n", "-1 0\n", "\n"}) {
+    EXPECT_FALSE(OpenedRounds::open(folder.write("opened.txt", bad))) << bad;
+  }
+}
+
+TEST(Coordinator, TellsWhatTheShufflerHoldsAndWhenTheClockStarts) {
+  Round round(true);
+  std::vector<monitor::Event> told;
+  round.server().on_event = [&](const monitor::Event& event) { told.push_back(event); };
+  round.server().held(2, 1);  // of another round
+  round.server().held(1, 2);
+  round.server().held(1, 2);
+  round.server().held(1, 1000);
+  round.pull(0);
+  round.pull(1);
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_EQ(told[0].what, monitor::What::kReportsHeld);
+  EXPECT_EQ(told[0].reports, 2U);
+  EXPECT_EQ(told[1].reports, 3U) << "never more than were asked";
+  EXPECT_EQ(told[2].what, monitor::What::kClockStarted);
+  EXPECT_EQ(told[2].seconds, 30.0);
 }
 
 TEST(Coordinator, GivesUpWhereNobodyComes) {
@@ -230,6 +364,70 @@ TEST(Coordinator, ABatchThatStaysTooSmallEndsTheRound) {
   ASSERT_TRUE(round.server().begin_batch(1, round.server().open().attempt, 0, 0, 0));
   const CollectedRound collected = round.end();
   EXPECT_EQ(collected.reports(), 0U);
+  EXPECT_EQ(collected.groups[0].opened, 0U);  // the shuffler kept it
+}
+
+/// A client that does not take part gives its place free, and the round goes on without it.
+TEST(Places, WhoLeavesFreesItsPlaceForTheNextRound) {
+  Round round(false);
+  round.pull(0);
+  ASSERT_TRUE(round.submit("c0", 1, round.report(0)));
+  round.pull(1);
+  ASSERT_TRUE(round.server().leave("c1"));
+  EXPECT_FALSE(round.server().pull("c1", 0, {}));
+  // The next holder of the place is not asked in this round.
+  EXPECT_EQ(round.server().join("new", 1U).value().index, 1U);
+  EXPECT_FALSE(round.server().pull("new", 0, {}).value().task);
+  EXPECT_FALSE(round.submit("new", 1, round.report(7)));
+  round.pull(2);
+  ASSERT_TRUE(round.submit("c2", 1, round.report(2)));
+  EXPECT_EQ(round.end().reports(), 2U);
+}
+
+/// Nobody reports twice in a round by giving its place back and taking another.
+TEST(Places, OneClientHasOneVoteInARound) {
+  Round round(false);
+  round.pull(0);
+  ASSERT_TRUE(round.submit("c0", 1, round.report(0)));
+  ASSERT_TRUE(round.server().leave("c2"));
+  ASSERT_TRUE(round.server().leave("c0"));
+  EXPECT_EQ(round.server().join("c0", 2U).value().index, 2U);
+  EXPECT_FALSE(round.server().pull("c0", 0, {}).value().task);
+  EXPECT_FALSE(round.submit("c0", 1, round.report(1)));
+  // Nor does another one in the place of a report that is counted.
+  EXPECT_EQ(round.server().join("new", 0U).value().index, 0U);
+  EXPECT_FALSE(round.server().pull("new", 0, {}).value().task);
+  EXPECT_FALSE(round.submit("new", 1, round.report(3)).value_or(false));
+  round.pull(1);
+  ASSERT_TRUE(round.submit("c1", 1, round.report(1)));
+  EXPECT_EQ(round.end().reports(), 2U);
+}
+
+/// A place whose holder is not heard of goes to the next who wants it; one whose holder is, does
+/// not.
+TEST(Places, WhoIsSilentLosesItsPlaceToWhoWantsIt) {
+  Round round(false, 30.0, 30.0, 0.3);
+  EXPECT_FALSE(round.server().join("new", std::nullopt));
+  EXPECT_FALSE(round.server().join("new", 1U));
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  round.pull(0);
+  round.pull(2);
+  EXPECT_FALSE(round.server().join("new", 0U));
+  EXPECT_EQ(round.server().join("new", std::nullopt).value().index, 1U);
+  // Nobody was asked in that place yet.
+  EXPECT_TRUE(round.server().pull("new", 0, {}).value().task);
+  EXPECT_FALSE(round.server().pull("c1", 0, {}));
+  EXPECT_FALSE(round.server().join("c1", std::nullopt));
+}
+
+/// Who declines what it is asked for does not keep others out.
+TEST(Places, WhoDeclinesMayBeReplaced) {
+  Round round(false);
+  const auto task = round.pull(1);
+  EXPECT_FALSE(round.server().join("new", 1U));
+  ASSERT_TRUE(round.server().decline("c1", 1, task.attempt));
+  EXPECT_EQ(round.server().join("new", 1U).value().index, 1U);
+  EXPECT_FALSE(round.server().pull("new", 0, {}).value().task);
 }
 
 }  // namespace

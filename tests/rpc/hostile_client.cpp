@@ -15,12 +15,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <regex>
 
+#include "base/sha256.h"
 #include "identity/box.h"
 #include "rpc/gate.h"
 #include "rpc/report_form.h"
-#include "sotto/v1/federation.grpc.pb.h"
+#include "shuffle/envelope_size.h"
+#include "sotto/v2/federation.grpc.pb.h"
 
 namespace sotto::rpc {
 namespace {
@@ -85,9 +86,9 @@ class Hostile {
       security_ = std::move(*read);
       name_ = security_.bundle->self.name;
     }
-    server_ = v1::Coordinator::NewStub(channel(server_address_));
+    server_ = v2::Coordinator::NewStub(channel(server_address_));
     shuffled_ = server_address_ != target_address_;
-    if (shuffled_) shuffler_ = v1::Relay::NewStub(channel(target_address_));
+    if (shuffled_) shuffler_ = v2::Relay::NewStub(channel(target_address_));
   }
 
   int work(const std::string& what, int count);
@@ -119,18 +120,18 @@ class Hostile {
   const char* method() const { return shuffled_ ? method::kRelay : method::kSubmit; }
   std::string audience() const { return shuffled_ ? "shuffler" : "server"; }
 
-  /// Which training this is, and the round that is open.
+  /// Which training this is, the round that is open, and what it asks for.
   void ask();
-  void probe();
-  v1::SubmitHeader header(std::size_t chunks) const;
-  v1::Signed signed_at(const v1::SubmitHeader& header, const std::string& audience,
-                       const char* method, std::chrono::seconds shift) const;
-  Sent send(const v1::Signed& header, const Chunks& chunks,
+  v2::SubmitHeader header() const;
+  v2::Signed signed_as(const v2::SubmitHeader& header, const std::string& audience,
+                       const char* method, std::uint64_t number) const;
+  Sent send(const v2::Signed& header, const Chunks& chunks,
             std::span<const std::uint32_t> positions = {}) const;
   Sent send(const Chunks& chunks, std::span<const std::uint32_t> positions = {}) const {
-    v1::SubmitHeader said = header(chunks.size());
+    v2::SubmitHeader said = header();
     said.set_digest(digest_of(chunks));
-    return send(sign(security_, audience(), method(), name_, said), chunks, positions);
+    return send(sign(security_, audience(), method(), name_, said, numbers_.next()), chunks,
+                positions);
   }
   Chunks random_chunks() const;
   /// Sealed for the server as it should be, with nothing sensible inside.
@@ -141,30 +142,38 @@ class Hostile {
   int gate_case(const std::string& what) const;
   int report_case(const std::string& what);
   int flood(int count) const;
+  int unread(int count) const;
 
+  mutable identity::RequestNumbers numbers_;
   Security security_;
   std::string server_address_;
   std::string target_address_;
   std::string name_;
   bool shuffled_ = false;
-  std::unique_ptr<v1::Coordinator::Stub> server_;
-  std::unique_ptr<v1::Relay::Stub> shuffler_;
+  std::unique_ptr<v2::Coordinator::Stub> server_;
+  std::unique_ptr<v2::Relay::Stub> shuffler_;
   Invitation invitation_;
   RoundId round_ = 0;
   std::string mechanism_;
   std::size_t weights_ = 0;
   std::size_t chunks_ = 0;
   std::size_t bytes_ = 0;
+  Contract contract_;
+  std::string ticket_;
 };
 
 void Hostile::ask() {
-  grpc::ClientContext joining;
-  limit(joining);
-  v1::JoinRequest join;
+  v2::JoinRequest join;
   join.set_name(name_);
-  v1::JoinReply joined;
-  const grpc::Status status =
-      server_->Join(&joining, sign(security_, "server", method::kJoin, name_, join), &joined);
+  v2::JoinReply joined;
+  grpc::Status status;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    grpc::ClientContext joining;
+    limit(joining);
+    status = server_->Join(
+        &joining, sign(security_, "server", method::kJoin, name_, join, numbers_.next()), &joined);
+    if (status.ok() || !told_behind(joining, numbers_)) break;
+  }
   if (!status.ok()) {
     print(status);
     std::exit(0);
@@ -174,66 +183,72 @@ void Hostile::ask() {
   invitation_ = read->invitation;
   grpc::ClientContext pulling;
   limit(pulling);
-  v1::PullRequest pull;
+  v2::PullRequest pull;
   pull.set_name(name_);
-  const auto reader =
-      server_->Pull(&pulling, sign(security_, "server", method::kPull, name_, pull));
-  v1::PullReply reply;
+  const auto reader = server_->Pull(
+      &pulling, sign(security_, "server", method::kPull, name_, pull, numbers_.next()));
+  v2::PullReply reply;
   if (!reader->Read(&reply)) give_up("no answer: " + reader->Finish().error_message());
   round_ = reply.has_task() ? reply.task().round() : reply.wait().round();
   if (reply.task().parts_size() == 1) {
     mechanism_ = reply.task().parts(0).mechanism_id();
     weights_ = reply.task().weights();
   }
-  pulling.TryCancel();
+  ticket_ = reply.task().ticket();
+  std::string model;
+  while (reader->Read(&reply)) model += reply.weights();
   reader->Finish();
+  // One bit for each weight.
+  const auto recipe = parse_recipe(invitation_.recipe, "recipe", invitation_.settings);
+  if (!recipe) give_up(recipe.error().message);
+  const auto split = static_cast<std::size_t>(recipe->shuffle.split);
+  const std::size_t weights = std::max<std::size_t>(1, weights_);
+  const std::size_t piece = split == 0 ? weights : std::min(split, weights);
+  chunks_ = (weights + piece - 1) / piece;
+  bytes_ = envelope_bytes(mechanism_.size(), piece, 1) + identity::kSealOverhead;
+  contract_.run = invitation_.run;
+  contract_.recipe = invitation_.recipe_hash;
+  contract_.round = round_;
+  contract_.mechanisms = {mechanism_.empty() ? "none" : mechanism_};
+  contract_.chunks = chunks_;
+  contract_.chunk_bytes = bytes_;
+  contract_.shuffled = shuffled_;
+  contract_.seal_key = invitation_.seal_key;
+  contract_.model = sha256_hex(model);
+  contract_.authority = authority_of(security_);
 }
 
-/// Refusals say what was expected.
-void Hostile::probe() {
-  const auto number = [](const std::string& text, const char* pattern) -> std::size_t {
-    std::smatch match;
-    if (!std::regex_search(text, match, std::regex(pattern))) give_up("cannot probe: " + text);
-    return std::stoul(match[1]);
-  };
-  v1::SubmitHeader said = header(kMostChunks);
-  const auto signed_now = [&] { return sign(security_, audience(), method(), name_, said); };
-  chunks_ = number(send(signed_now(), {}).status.error_message(), "this round has ([0-9]+)");
-  said.set_chunks(static_cast<std::uint32_t>(chunks_));
-  const Chunks one(1, std::vector<std::byte>(1));
-  bytes_ = number(send(signed_now(), one).status.error_message(), "of this round has ([0-9]+)");
-}
-
-v1::SubmitHeader Hostile::header(std::size_t chunks) const {
-  v1::SubmitHeader said;
+v2::SubmitHeader Hostile::header() const {
+  v2::SubmitHeader said;
   said.set_name(name_);
-  said.set_round(round_);
-  said.set_recipe_hash(invitation_.recipe_hash);
-  said.set_chunks(static_cast<std::uint32_t>(chunks));
-  said.set_run(to_bytes(invitation_.run));
+  Contract contract = contract_;
+  contract.round = round_;
+  said.set_contract(contract.text());
+  said.set_minimum(1);
+  said.set_ticket(ticket_);
   said.set_digest(std::string(64, '0'));
   return said;
 }
 
-v1::Signed Hostile::signed_at(const v1::SubmitHeader& said, const std::string& audience,
-                              const char* method, std::chrono::seconds shift) const {
-  v1::Signed request;
+v2::Signed Hostile::signed_as(const v2::SubmitHeader& said, const std::string& audience,
+                              const char* method, std::uint64_t number) const {
+  v2::Signed request;
   request.set_body(said.SerializeAsString());
   const identity::Token token =
       identity::sign_request(security_.bundle->sign_key, {audience, method, said.name(), 0, ""},
-                             as_span(request.body()), identity::now() + shift);
+                             as_span(request.body()), number);
   request.set_token(token.data(), token.size());
   return request;
 }
 
-Sent Hostile::send(const v1::Signed& said, const Chunks& chunks,
+Sent Hostile::send(const v2::Signed& said, const Chunks& chunks,
                    std::span<const std::uint32_t> positions) const {
   grpc::ClientContext context;
   limit(context);
-  v1::SubmitReply reply;
+  v2::SubmitReply reply;
   const auto writer =
       shuffled_ ? shuffler_->Submit(&context, &reply) : server_->Submit(&context, &reply);
-  v1::SubmitRequest request;
+  v2::SubmitRequest request;
   *request.mutable_header() = said;
   bool flows = writer->Write(request);
   for (std::size_t i = 0; flows && i < chunks.size(); ++i) {
@@ -301,24 +316,31 @@ Chunks Hostile::well_formed_chunks() const {
 
 /// Requests that must not get past the gate; "honest" is one that must.
 int Hostile::gate_case(const std::string& what) const {
-  using std::chrono::seconds;
-  v1::SubmitHeader said = header(kMostChunks);
-  v1::Signed request = signed_at(said, audience(), method(), seconds(0));
+  v2::SubmitHeader said = header();
+  Contract other = contract_;
+  other.chunks = kMostChunks;
+  said.set_contract(other.text());
+  const auto signed_now = [&] { return signed_as(said, audience(), method(), numbers_.next()); };
+  v2::Signed request = signed_now();
   if (what == "replayed") {
     send(request, {});
-  } else if (what == "stale") {
-    request = signed_at(said, audience(), method(), seconds(-200));
-  } else if (what == "early") {
-    request = signed_at(said, audience(), method(), seconds(200));
+  } else if (what == "behind") {
+    // So many newer ones that the recipient no longer knows this one from others.
+    for (std::size_t i = 0; i <= identity::ReplayGuard::kWindow; ++i) send(signed_now(), {});
+  } else if (what == "far-ahead") {
+    // As if its clock were thirty days ahead: the same member must still get in afterwards.
+    request = signed_as(said, audience(), method(), numbers_.next() + 30'000'000ULL * 86'400);
+  } else if (what == "beyond-all-numbers") {
+    request = signed_as(said, audience(), method(), ~std::uint64_t{0});
   } else if (what == "for-another-recipient") {
-    request = signed_at(said, shuffled_ ? "server" : "shuffler", method(), seconds(0));
+    request = signed_as(said, shuffled_ ? "server" : "shuffler", method(), numbers_.next());
   } else if (what == "for-another-method") {
-    request = signed_at(said, audience(), method::kDecline, seconds(0));
+    request = signed_as(said, audience(), method::kDecline, numbers_.next());
   } else if (what == "in-anothers-name") {
     said.set_name("client-1");
-    request = signed_at(said, audience(), method(), seconds(0));
+    request = signed_now();
   } else if (what == "changed") {
-    said.set_round(round_ + 1);
+    said.set_minimum(0);
     request.set_body(said.SerializeAsString());
   } else if (what == "unsigned") {
     request.clear_token();
@@ -345,35 +367,43 @@ int Hostile::report_case(const std::string& what) {
   } else if (what == "header-of-another-round") {
     ++round_;
     sent = send(random_chunks());
+  } else if (what == "no-ticket") {
+    ticket_.clear();
+    sent = send(random_chunks());
+  } else if (what == "forged-ticket") {
+    ticket_ = std::string(32, 't');
+    sent = send(random_chunks());
   } else if (what == "other-chunks") {
-    v1::SubmitHeader said = header(chunks_);
+    v2::SubmitHeader said = header();
     said.set_digest(digest_of(well_formed_chunks()));
-    sent = send(sign(security_, audience(), method(), name_, said), well_formed_chunks());
+    sent = send(sign(security_, audience(), method(), name_, said, numbers_.next()),
+                well_formed_chunks());
   } else if (what == "changed-byte") {
     Chunks chunks = well_formed_chunks();
-    v1::SubmitHeader said = header(chunks_);
+    v2::SubmitHeader said = header();
     said.set_digest(digest_of(chunks));
     chunks.back().back() ^= std::byte{1};
-    sent = send(sign(security_, audience(), method(), name_, said), chunks);
+    sent = send(sign(security_, audience(), method(), name_, said, numbers_.next()), chunks);
   } else if (what == "no-digest") {
-    v1::SubmitHeader said = header(chunks_);
+    v2::SubmitHeader said = header();
     said.clear_digest();
-    sent = send(sign(security_, audience(), method(), name_, said), well_formed_chunks());
+    sent = send(sign(security_, audience(), method(), name_, said, numbers_.next()),
+                well_formed_chunks());
   } else if (what == "twice-in-one-place") {
     const std::vector<std::uint32_t> positions(chunks_, 0);
     sent = send(well_formed_chunks(), positions);
   } else if (what == "too-short") {
     Chunks chunks = well_formed_chunks();
-    v1::SubmitHeader said = header(chunks_);
+    v2::SubmitHeader said = header();
     said.set_digest(digest_of(chunks));
     chunks.pop_back();
-    sent = send(sign(security_, audience(), method(), name_, said), chunks);
+    sent = send(sign(security_, audience(), method(), name_, said, numbers_.next()), chunks);
   } else if (what == "too-long") {
     Chunks chunks = well_formed_chunks();
-    v1::SubmitHeader said = header(chunks_);
+    v2::SubmitHeader said = header();
     said.set_digest(digest_of(chunks));
     chunks.push_back(chunks.front());
-    sent = send(sign(security_, audience(), method(), name_, said), chunks);
+    sent = send(sign(security_, audience(), method(), name_, said, numbers_.next()), chunks);
   } else {
     return -1;
   }
@@ -385,8 +415,8 @@ int Hostile::report_case(const std::string& what) {
 int Hostile::flood(int count) const {
   struct Call {
     grpc::ClientContext context;
-    v1::SubmitReply reply;
-    std::unique_ptr<grpc::ClientWriter<v1::SubmitRequest>> writer;
+    v2::SubmitReply reply;
+    std::unique_ptr<grpc::ClientWriter<v2::SubmitRequest>> writer;
   };
   std::vector<std::shared_ptr<grpc::Channel>> lines;
   std::vector<std::unique_ptr<Call>> calls;
@@ -396,8 +426,8 @@ int Hostile::flood(int count) const {
     call->context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     call->context.set_wait_for_ready(true);
     call->writer =
-        shuffled_ ? v1::Relay::NewStub(lines.back())->Submit(&call->context, &call->reply)
-                  : v1::Coordinator::NewStub(lines.back())->Submit(&call->context, &call->reply);
+        shuffled_ ? v2::Relay::NewStub(lines.back())->Submit(&call->context, &call->reply)
+                  : v2::Coordinator::NewStub(lines.back())->Submit(&call->context, &call->reply);
     calls.push_back(std::move(call));
   }
   std::printf("open\n");
@@ -410,14 +440,40 @@ int Hostile::flood(int count) const {
   return 0;
 }
 
+/// Asks for the model on so many connections, as often as each allows, and reads nothing of it.
+int Hostile::unread(int count) const {
+  constexpr int kCalls = 16;
+  struct Call {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReader<v2::PullReply>> reader;
+  };
+  std::vector<std::shared_ptr<grpc::Channel>> lines;
+  std::vector<std::unique_ptr<Call>> calls;
+  v2::PullRequest pull;
+  pull.set_name(name_);
+  for (int i = 0; i < count * kCalls; ++i) {
+    if (i % kCalls == 0) lines.push_back(channel(server_address_));
+    auto call = std::make_unique<Call>();
+    call->context.set_wait_for_ready(true);
+    call->reader = v2::Coordinator::NewStub(lines.back())
+                       ->Pull(&call->context, sign(security_, "server", method::kPull, name_, pull,
+                                                   numbers_.next()));
+    calls.push_back(std::move(call));
+  }
+  std::printf("open\n");
+  std::fflush(stdout);
+  std::getchar();  // until whoever started this has seen enough
+  std::_Exit(0);
+}
+
 int Hostile::work(const std::string& what, int count) {
   if (sodium_init() < 0) give_up("libsodium does not start");
   if (what == "flood") return flood(count);
   ask();
+  if (what == "unread") return unread(count);
   if (!security_.plain()) {
     if (const int code = gate_case(what); code >= 0) return code;
   }
-  probe();
   if (const int code = report_case(what); code >= 0) return code;
   give_up("no case '" + what + "'");
 }

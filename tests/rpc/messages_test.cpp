@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "contract_parts.h"
 #include "rpc/turnstile.h"
 
 namespace sotto::rpc {
@@ -12,9 +13,10 @@ namespace {
 
 const std::string kHash(64, 'a');
 const std::string kTag(16, 't');
+const std::string kTicket(32, 'k');
 
-v1::JoinReply good_join() {
-  v1::JoinReply reply;
+v2::JoinReply good_join() {
+  v2::JoinReply reply;
   reply.set_index(1);
   reply.set_clients(3);
   reply.set_recipe("[data]");
@@ -24,13 +26,13 @@ v1::JoinReply good_join() {
   return reply;
 }
 
-v1::Task good_task() {
-  v1::Task task;
+v2::Task good_task() {
+  v2::Task task;
   task.set_round(1);
   task.set_attempt(kTag);
   task.set_recipe_hash(kHash);
   task.set_weights(10);
-  v1::TaskPart& part = *task.add_parts();
+  v2::TaskPart& part = *task.add_parts();
   part.set_mechanism_id("none.v1");
   part.add_tensors(0);
   part.add_centres(0.0);
@@ -38,7 +40,7 @@ v1::Task good_task() {
   return task;
 }
 
-/// The message with one more field that no version 1 has.
+/// The message with one more field that no version 2 has.
 template <class Message>
 Message with_unknown_field(const Message& message) {
   std::string bytes = message.SerializeAsString();
@@ -52,7 +54,7 @@ TEST(Messages, JoinReply) {
   ASSERT_TRUE(read_join(good_join()));
   EXPECT_FALSE(read_join(with_unknown_field(good_join())));
   const auto refused = [](auto&& change) {
-    v1::JoinReply reply = good_join();
+    v2::JoinReply reply = good_join();
     change(reply);
     return !read_join(reply);
   };
@@ -71,12 +73,14 @@ TEST(Messages, Task) {
   ASSERT_TRUE(read_task(good_task()));
   EXPECT_FALSE(read_task(with_unknown_field(good_task())));
   const auto refused = [](auto&& change) {
-    v1::Task task = good_task();
+    v2::Task task = good_task();
     change(task);
     return !read_task(task);
   };
   EXPECT_TRUE(refused([](auto& m) { m.set_round(0); }));
   EXPECT_TRUE(refused([](auto& m) { m.set_attempt(""); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_ticket("short"); }));
+  EXPECT_FALSE(refused([](auto& m) { m.set_ticket(kTicket); }));
   EXPECT_TRUE(refused([](auto& m) { m.set_weights(std::uint64_t{1} << 40); }));
   EXPECT_TRUE(refused([](auto& m) { m.mutable_parts(0)->add_tensors(1); }));
   EXPECT_TRUE(refused([](auto& m) { m.mutable_parts(0)->set_radii(0, 0.0); }));
@@ -84,58 +88,85 @@ TEST(Messages, Task) {
     m.mutable_parts(0)->set_centres(0, std::numeric_limits<double>::quiet_NaN());
   }));
   // Inside another message as well.
-  v1::Task task = good_task();
+  v2::Task task = good_task();
   *task.mutable_parts(0) = with_unknown_field(task.parts(0));
   EXPECT_FALSE(read_task(task));
 }
 
 TEST(Messages, SubmitHeader) {
-  v1::SubmitHeader header;
+  v2::SubmitHeader header;
   header.set_name("ada");
-  header.set_round(1);
-  header.set_recipe_hash(kHash);
-  header.set_chunks(2);
-  header.set_run(kTag);
+  header.set_contract(test_contract().text());
+  header.set_minimum(5);
+  header.set_ticket(kTicket);
   header.set_digest(kHash);
-  ASSERT_TRUE(read_submission(header));
+  const auto read = read_submission(header);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->contract, test_contract());
+  EXPECT_EQ(read->minimum, 5U);
   EXPECT_FALSE(read_submission(with_unknown_field(header)));
   const auto refused = [&](auto&& change) {
-    v1::SubmitHeader other = header;
+    v2::SubmitHeader other = header;
     change(other);
     return !read_submission(other);
   };
   EXPECT_TRUE(refused([](auto& m) { m.set_name("two words"); }));
-  EXPECT_TRUE(refused([](auto& m) { m.set_chunks(0); }));
-  EXPECT_TRUE(refused([](auto& m) { m.set_chunks(kMostChunks + 1); }));
-  EXPECT_TRUE(refused([](auto& m) { m.set_run(""); }));
+  EXPECT_TRUE(refused([](auto& m) { m.clear_contract(); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_contract(m.contract() + ' '); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_ticket("short"); }));
   EXPECT_TRUE(refused([](auto& m) { m.set_digest("abc"); }));
+  EXPECT_FALSE(refused([](auto& m) { m.clear_ticket(); }));  // the shuffler asks for it
   EXPECT_FALSE(refused([](auto& m) { m.clear_digest(); }));  // the gate asks for it
 }
 
 TEST(Messages, OpenReply) {
-  v1::OpenReply reply;
+  v2::OpenReply reply;
   reply.set_run(kTag);
   reply.set_round(1);
   reply.set_attempt(kTag);
-  reply.add_groups()->set_chunk_bytes(200);
-  reply.mutable_groups(0)->set_chunks(2);
+  reply.set_ticket_key(kTicket);
+  reply.add_groups()->set_contract(kHash);
+  reply.mutable_groups(0)->add_declined(kTicket);
   ASSERT_TRUE(read_open(reply));
+  EXPECT_EQ(read_open(reply)->open.groups[0].declined.size(), 1U);
   EXPECT_FALSE(read_open(with_unknown_field(reply)));
-  reply.mutable_groups(0)->set_chunk_bytes(10);  // shorter than an empty box
-  EXPECT_FALSE(read_open(reply));
-  reply.mutable_groups(0)->set_chunk_bytes(kLongestChunk + 1);
-  EXPECT_FALSE(read_open(reply));
-  reply.mutable_groups(0)->set_chunk_bytes(200);
-  for (const std::size_t chunks : {std::size_t{0}, kMostChunks + 1}) {
-    reply.mutable_groups(0)->set_chunks(static_cast<std::uint32_t>(chunks));
-    EXPECT_FALSE(read_open(reply));
-  }
+  const auto refused = [&](auto&& change) {
+    v2::OpenReply other = reply;
+    change(other);
+    return !read_open(other);
+  };
+  EXPECT_TRUE(refused([](auto& m) { m.mutable_groups(0)->set_contract("abc"); }));
+  EXPECT_TRUE(refused([](auto& m) { m.mutable_groups(0)->add_declined("abc"); }));
+  EXPECT_TRUE(refused([](auto& m) { m.add_groups()->set_contract(kHash); }));  // for two groups
+  EXPECT_TRUE(refused([](auto& m) { m.clear_ticket_key(); }));
+  EXPECT_TRUE(refused([](auto& m) { m.set_attempt("x"); }));
+}
+
+TEST(Messages, Compare) {
+  v2::CompareRequest request;
+  request.set_name("ada");
+  request.set_run(kTag);
+  request.set_round(3);
+  ASSERT_TRUE(read_compare(request));
+  EXPECT_FALSE(read_compare(with_unknown_field(request)));
+  request.set_run("x");
+  EXPECT_FALSE(read_compare(request));
+  const std::vector<Asked> asked = {{kHash, 1, 7}, {std::string(64, 'b'), 0, 2}};
+  v2::CompareReply reply;
+  write_asked(asked, reply);
+  EXPECT_EQ(read_asked(reply), asked);
+  EXPECT_FALSE(read_asked(with_unknown_field(reply)));
+  reply.mutable_asked(0)->set_contract("x");
+  EXPECT_FALSE(read_asked(reply));
 }
 
 TEST(Messages, StatusAndErrorAgreeOnWhatMayBeTriedAgain) {
-  for (const ErrorKind kind : {ErrorKind::kIo, ErrorKind::kRefused, ErrorKind::kInternal}) {
+  for (const ErrorKind kind : {ErrorKind::kIo, ErrorKind::kRefused}) {
     EXPECT_EQ(to_error(to_status({kind, "x"}), "here").kind, kind);
   }
+  // A fault of the server's may pass, and a stream that the network resets has the same status.
+  EXPECT_EQ(to_error(to_status({ErrorKind::kInternal, "x"}), "here").kind, ErrorKind::kIo);
+  EXPECT_EQ(to_error({grpc::StatusCode::ABORTED, "x"}, "here").kind, ErrorKind::kIo);
   EXPECT_EQ(to_error(to_status({ErrorKind::kUsage, "x"}), "here").kind, ErrorKind::kCorrupt);
 }
 

@@ -95,6 +95,40 @@ TEST(Turnstile, WhoHoldsAPlaceTooLongIsPutOutOnceWhenItIsNeeded) {
   EXPECT_EQ(out, (std::vector<std::string>{"first", "second"}));
 }
 
+TEST(Turnstile, AnswersAreBoundedForOneAndForAll) {
+  Turnstile::Limits limits = small();
+  limits.answers = 3;
+  limits.answers_of_one = 2;
+  Turnstile turnstile(limits);
+  Turn one(turnstile, "ada", nothing);
+  Turn two(turnstile, "ada", nothing);
+  ASSERT_TRUE(one.answer("ada"));
+  ASSERT_TRUE(two.answer("ada"));
+  Turn three(turnstile, "ada", nothing);  // who reads an answer has left the place of a call
+  ASSERT_TRUE(three.entered());
+  expect_busy(three.answer("ada"), "this client is reading 2 answers already");
+  Turn bob(turnstile, "bob", nothing);
+  ASSERT_TRUE(bob.answer("bob"));
+  Turn cyd(turnstile, "cyd", nothing);
+  expect_busy(cyd.answer("cyd"), "3 answers are being read");
+  EXPECT_TRUE(one.answer("ada"));  // the next piece
+}
+
+TEST(Turnstile, WhoSaysNothingOrReadsNothingIsPutOutByWhoeverComes) {
+  Turnstile::Limits limits = small();
+  limits.header_time = limits.answer_time = Turnstile::Clock::duration::zero();
+  Turnstile turnstile(limits);
+  std::vector<std::string> out;
+  Turn reads_not(turnstile, "ada", [&] { out.emplace_back("reads not"); });
+  ASSERT_TRUE(reads_not.answer("ada"));
+  Turn silent(turnstile, "bob", [&] { out.emplace_back("silent"); });
+  EXPECT_EQ(out, (std::vector<std::string>{"reads not"}));
+  EXPECT_TRUE(Turn(turnstile, "cyd", nothing).entered());
+  EXPECT_EQ(out, (std::vector<std::string>{"reads not", "silent"}));
+  EXPECT_TRUE(Turn(turnstile, "cyd", nothing).entered());
+  EXPECT_EQ(out.size(), 2);  // once is enough
+}
+
 TEST(Turnstile, WhoIsInTimeStays) {
   Turnstile turnstile(small());
   bool out = false;
