@@ -39,6 +39,31 @@ class Docs(SottoTest):
         for key in keys:
             self.assertIn(f"`{key}`", page)
 
+    def test_tests_that_the_threat_model_names_are_there(self):
+        missing, found = [], 0
+        cases = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.cpp"))
+        page = (ROOT / "docs" / "threat-model.md").read_text()
+        for row in re.findall(r"^\|.*\|([^|]*)\|$", page, re.M):
+            for name in re.findall(r"`([^`]+)`", row):
+                if re.fullmatch(r"[A-Z]\w+\.[A-Z]\w+", name):
+                    case = re.escape(name).replace(r"\.", r",\s*")
+                    there = re.search(rf"\bTEST(_F|_P)?\(\s*{case}\)", cases)
+                elif re.fullmatch(r"test_\w+\.test_\w+", name):
+                    file, case = name.split(".")
+                    there = any(f"def {case}(" in path.read_text()
+                                for path in (ROOT / "tests").glob(f"*/{file}.py"))
+                elif name.startswith("model."):
+                    there = (ROOT / "models" / f"{name[6:]}.pml").exists()
+                elif name == "fuzz" or name.startswith("tests/"):
+                    there = (ROOT / name).is_dir()
+                else:
+                    continue  # of the other tables
+                found += 1
+                if not there:
+                    missing.append(name)
+        self.assertEqual(missing, [])
+        self.assertGreater(found, 60)
+
     def test_links_lead_somewhere(self):
         for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
             for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):

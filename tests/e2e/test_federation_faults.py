@@ -230,7 +230,8 @@ class FaultsTest(SottoTest):
         public, _, _ = self.write_data("public.csv", 2)
         # One client alone, whose true update is the model of the same round without noise.
         alone = ["federation.clients=1", "federation.rounds=1", "shuffle.min_batch=1",
-                 "data.test_fraction=0.001", f"data.name={own}"]
+                 "data.test_fraction=0.001", "data.shape=[1, 1, 300]", "data.classes=5",
+                 f"data.name={own}"]
         exact = [*alone, "privacy.mechanism=none"]
         truth = self.weights(self.simulated(*exact, name="truth"))
         start = self.weights(self.simulated(*exact, "train.lr=1e-30", name="start"))

@@ -86,6 +86,10 @@ class OperationTest(SottoTest):
                          "--server", f"127.0.0.1:{federation.server_port}", "--metrics", other,
                          "--log", "-")
         self.waits(federation, live, "/", "waiting for clients")
+        state = json.loads(fetch(live, "/state.json"))
+        self.assertTrue(state["rehearsal"])
+        self.assertTrue(state["promise"]["vacuous"], "two-point for every weight protects nobody")
+        self.assertIsNone(state["seconds_left"])
         self.assertEqual(json.loads(fetch(metrics, "/healthz"))["status"], "ok")
         stream = urllib.request.urlopen(f"http://127.0.0.1:{live}/events", timeout=60)
         federation.start_client(0, "--metrics", own, "--log", self.folder / "client.log")
@@ -148,7 +152,27 @@ class OperationTest(SottoTest):
         self.assertRegex(page, r"ε ≤ \d")
         self.assertRegex(page, r'<path d="M[^"]+L')
         self.assertIn("<b>round-ended</b>", page)
+        self.assertIn("Rehearsal: protects nobody", page)
+        self.assertRegex(page, r"Vacuous: ε [\d,.]+ for a client over the whole training")
+        self.assertIn("Reports of the round", page)
+        self.assertIn("the training is over", page)
+        self.assertNotIn("<b>report-refused</b>", page)
         self.assertIn(">nothing more will come<", page, "an event has arrived")
+
+    def test_the_page_shows_what_the_shuffler_holds_and_the_deadline(self):
+        federation = Federation(self, self.recipe, ["federation.rounds=1"], round_seconds=300)
+        live = free_port()
+        federation.start_server("--http", live)
+        federation.start_shuffler()
+        federation.start_client(0)
+        self.waits(federation, live, "/state.json", '"held":1,')
+        state = json.loads(fetch(live, "/state.json"))
+        self.assertEqual(state["round_reports"], 0, "no batch has come")
+        self.assertEqual(state["asked"], 3)
+        self.assertTrue(200 < state["seconds_left"] <= 300, state["seconds_left"])
+        for index in (1, 2):
+            federation.start_client(index)
+        federation.wait_all()
 
     def test_asked_to_stop_all_end_well_and_go_on(self):
         federation = Federation(self, self.recipe, ["federation.rounds=4"])

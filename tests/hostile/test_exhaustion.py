@@ -1,0 +1,195 @@
+"""Members that want all of a role's memory or threads, and those who go on beside them.
+
+Memory is the largest that the real process ever had (VmHWM); every attack here took gigabytes, or all
+threads, of a server without limits.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import threading
+import time
+
+import grpc
+
+from hostile_test import Federation, HostileTest
+from raw_http2 import RawConnection, gzip_bomb, prefix
+from wire import method
+
+HOSTILE = os.environ["SOTTO_HOSTILE_CLIENT"]
+MIB = 1 << 20
+# Its weights are more than what lies in windows and buffers on the way to a client that does not read.
+RECIPE = """
+[data]
+name = "embedded"
+[model]
+name = "mlp(1200,1200)"
+[federation]
+clients = 2
+fraction = 1.0
+rounds = 1
+[privacy]
+mechanism = "two-point"
+epsilon = 4.0
+radius = 0.2
+"""
+SHUFFLED = RECIPE.replace("mlp(1200,1200)", "linear") + """
+[shuffle]
+mode = "shuffler"
+min_batch = 2
+"""
+
+
+def most_memory(process):
+    """In MiB, of all its life."""
+    for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    return 0  # it has ended
+
+
+class ExhaustionTest(HostileTest):
+    def begin(self, recipe, shuffled=False):
+        """A federation with certificates whose third member is hostile."""
+        file = self.folder / "recipe.toml"
+        file.write_text(recipe)
+        self.keys = self.folder / "keys"
+        self.ok("keys", "init", self.keys, "--clients", 4, "--recipe", file,
+                "--epsilon-per-round", "1e8", "--epsilon", "1e8")
+        self.federation = Federation(self, file, shuffled=shuffled, keys=self.keys,
+                                     round_seconds=300)
+        self.log = self.folder / "server.jsonl"
+        self.federation.start_server("--log", self.log)
+        self.server = f"127.0.0.1:{self.federation.server_port}"
+        self.wait_listening(self.server)
+        if shuffled:
+            self.federation.start_shuffler()
+            self.shuffler = f"127.0.0.1:{self.federation.shuffler_port}"
+            self.wait_listening(self.shuffler)
+        self.member = self.keys / "client-3"
+
+    def wait_listening(self, address):
+        self.federation.wait_for(lambda: self.listens(address), "a role that listens")
+
+    def raw(self, address, identity=None):
+        connection = RawConnection(address, identity or self.member)
+        self.addCleanup(connection.close)
+        return connection
+
+    def memory(self, role="server"):
+        return most_memory(self.federation.processes[role])
+
+    def others_go_on(self):
+        for index in range(2):
+            self.federation.start_client(index)
+        for name in ("client-0", "client-1"):
+            self.federation.wait(name)
+
+    def test_compressed_messages_are_not_unpacked(self):
+        self.begin(SHUFFLED, shuffled=True)
+        bomb = gzip_bomb(1 << 30)
+        self.assertLess(len(bomb), 2 * MIB)
+        for role, address, path in (
+                ("server", self.server, method("Coordinator", "Join")),
+                ("server", self.server, method("Coordinator", "Submit")),
+                ("server", self.server, method("Intake", "Open")),
+                ("shuffler", self.shuffler, method("Relay", "Submit"))):
+            with self.subTest(path):
+                before = self.memory(role)
+                connection = self.raw(address)
+                stream = connection.call(path, encoding="gzip")
+                connection.send(stream, prefix(len(bomb), compressed=True) + bomb, end=True)
+                self.assertIsNotNone(connection.wait(stream))
+                self.assertLess(self.memory(role) - before, 64)
+        self.others_go_on()
+
+    def test_unfinished_requests_hold_little(self):
+        self.begin(RECIPE)
+        before = self.memory()
+        piece = bytes(40 * MIB)
+        threads = []
+        for _ in range(2):
+            connection = self.raw(self.server)
+            for _ in range(16):
+                stream = connection.call(method("Coordinator", "Join"))
+                # Half of a message that the protocol's longest would be.
+                threads.append(threading.Thread(target=connection.send, daemon=True, args=(
+                    stream, prefix(60 * MIB) + piece, False, 8.0)))
+        for thread in threads:
+            thread.start()
+        self.others_go_on()
+        for thread in threads:
+            thread.join(30)
+        # Two of this member's calls at once, whatever the number of its connections.
+        self.assertLess(self.memory() - before, 600)
+
+    def test_a_message_without_end_is_cut_off(self):
+        self.begin(RECIPE)
+        before = self.memory()
+        connection = self.raw(self.server)
+        stream = connection.call(method("Coordinator", "Join"))
+        connection.send(stream, prefix(3 << 30), seconds=2.0)
+        piece = bytes(64 * MIB)
+        sent = sum(connection.send(stream, piece, seconds=5.0) for _ in range(24))
+        self.assertLess(sent, 1400 * MIB)
+        self.assertLess(self.memory() - before, 900)
+        self.others_go_on()
+
+    def test_answers_that_nobody_reads_take_no_more_than_two_threads(self):
+        self.begin(RECIPE)
+        hostile = subprocess.Popen([HOSTILE, "unread", self.member, self.server, self.server, "140"],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(hostile.wait)
+        self.addCleanup(hostile.kill)
+        self.assertEqual(hostile.stdout.readline(), "open\n")
+        # The recipe has places for two, and the hostile one has taken the first.
+        self.federation.start_client(1)
+        self.federation.wait_for(lambda: '"report-accepted"' in self.log.read_text(),
+                                 "a client that is served")
+        self.assertLess(self.threads(), 200)
+        self.assertLess(self.memory(), 1500)
+
+    def test_a_client_does_not_unpack_or_keep_what_a_server_sends(self):
+        answer = bytes(600 * MIB)
+        for compression in (grpc.Compression.Gzip, grpc.Compression.NoCompression):
+            with self.subTest(compression):
+                server = grpc.server(concurrent.futures.ThreadPoolExecutor(4), compression=compression,
+                                     options=[("grpc.max_send_message_length", -1)])
+                server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(
+                    method("Coordinator", "").strip("/"),
+                    {"Join": grpc.unary_unary_rpc_method_handler(lambda request, context: answer)}),))
+                port = server.add_insecure_port("127.0.0.1:0")
+                server.start()
+                self.addCleanup(server.stop, None)
+                client = self.start("client", "--data", "embedded", "--plain", "--name", "ada",
+                                    "--unlimited", "--ledger", self.folder / "ledger.sqlite",
+                                    "--server", f"127.0.0.1:{port}", "--patience", "1")
+                most = 0
+                while client.poll() is None:
+                    most = max(most, most_memory(client))
+                    time.sleep(0.01)
+                server.stop(None)
+                self.assertEqual(client.returncode, 1, self.said(client))
+                self.assertLess(most, 350, self.said(client))
+
+    def threads(self):
+        pid = self.federation.processes["server"].pid
+        for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("Threads:"):
+                return int(line.split()[1])
+        return 0
+
+    def test_a_revoked_member_is_turned_away_before_it_is_read(self):
+        self.begin(RECIPE)
+        self.ok("keys", "revoke", self.keys, "client-3")
+        before = self.memory()
+        connection = self.raw(self.server)
+        piece = bytes(8 * MIB)
+        for path in ("Join", "Pull", "Decline", "Submit"):
+            with self.subTest(path):
+                stream = connection.call(method("Coordinator", path))
+                sent = connection.send(stream, prefix(60 * MIB) + piece, seconds=5.0)
+                self.assertLess(sent, MIB)
+                self.assertIsNotNone(connection.wait(stream))
+        self.assertLess(self.memory() - before, 32)
