@@ -6,7 +6,7 @@
 #include "federation/checkpoint.h"
 #include "federation/spread_protocol.h"
 #include "seeds.h"
-#include "sotto/v1/federation.pb.h"
+#include "sotto/v2/federation.pb.h"
 
 namespace sotto::fuzz {
 namespace {
@@ -21,7 +21,7 @@ const std::string kHash(64, 'a');
 const std::string kTag(16, 't');
 
 void write_messages(const SeedFolder& seeds, const Bytes& envelope) {
-  v1::JoinReply join;
+  v2::JoinReply join;
   join.set_index(1);
   join.set_recipe("[federation]\nclients = 3\n");
   join.add_settings("federation.rounds=2");
@@ -31,13 +31,13 @@ void write_messages(const SeedFolder& seeds, const Bytes& envelope) {
   join.set_clients(3);
   seeds.add("messages", "join", with_kind(0, join.SerializeAsString()));
 
-  v1::Task task;
+  v2::Task task;
   task.set_round(1);
   task.set_attempt(kTag);
   task.set_recipe_hash(kHash);
   task.set_weights(10);
   task.set_deadline_ms(1000);
-  v1::TaskPart& part = *task.add_parts();
+  v2::TaskPart& part = *task.add_parts();
   part.set_mechanism_id("srr.v1");
   for (const std::uint32_t tensor : {0U, 2U}) {
     part.add_tensors(tensor);
@@ -46,33 +46,43 @@ void write_messages(const SeedFolder& seeds, const Bytes& envelope) {
   }
   seeds.add("messages", "task", with_kind(1, task.SerializeAsString()));
 
-  v1::SubmitHeader header;
+  v2::SubmitHeader header;
   header.set_name("client-1");
-  header.set_round(1);
-  header.set_recipe_hash(kHash);
-  header.set_chunks(2);
-  header.set_run(kTag);
+  const std::string contract =
+      "sotto contract 1\nrun " + std::string(32, '1') + "\nrecipe " + kHash +
+      "\nround 1\ngroup 0\nmechanism srr.v1\nchunks 2\nchunk-bytes 1000\n" +
+      "to shuffler\nseal-key " + kHash + "\nmodel " + kHash + "\nauthority none\n";
+  header.set_contract(contract);
+  header.set_minimum(5);
+  header.set_ticket(std::string(32, 'k'));
   header.set_digest(kHash);
   seeds.add("messages", "submission", with_kind(2, header.SerializeAsString()));
 
-  v1::OpenReply open;
+  v2::OpenReply open;
   open.set_round(1);
   open.set_attempt(kTag);
-  open.set_recipe_hash(kHash);
   open.set_run(kTag);
+  open.set_ticket_key(std::string(32, 'k'));
   open.set_deadline_ms(10);
-  v1::OpenGroup& group = *open.add_groups();
+  v2::OpenGroup& group = *open.add_groups();
   group.set_expected(3);
-  group.set_chunks(2);
-  group.set_chunk_bytes(1000);
+  group.set_contract(kHash);
+  group.add_declined(std::string(32, 'd'));
   seeds.add("messages", "open", with_kind(3, open.SerializeAsString()));
 
-  v1::SubmitRequest request;
+  v2::SubmitRequest request;
   request.mutable_header()->set_body(header.SerializeAsString());
   request.mutable_header()->set_token(std::string(89, 'n'));
   seeds.add("messages", "signed", with_kind(4, request.SerializeAsString()));
 
-  Bytes report = with_kind(5, "");
+  v2::CompareReply compared;
+  v2::Asked& asked = *compared.add_asked();
+  asked.set_contract(kHash);
+  asked.set_reports(3);
+  seeds.add("messages", "compared", with_kind(5, compared.SerializeAsString()));
+  seeds.add("messages", "contract", with_kind(6, contract));
+
+  Bytes report = with_kind(7, "");
   for (int i = 0; i < 2; ++i) {
     make::put_little(report, envelope.size(), 8);
     report.insert(report.end(), envelope.begin(), envelope.end());
@@ -114,11 +124,17 @@ void write_kept(const SeedFolder& seeds) {
   seeds.add("ledger", "head", with_kind(1, "sotto ledger head 1 4 " + kHash + '\n'));
   seeds.add("ledger", "file", with_kind(2, std::string("SQLite format 3\0", 16)));
 
-  std::string batch = R"({"senders":["A","B"],"key":[1,2,3,4]})";
+  std::string batch = R"({"key":[1,2,3,4],"minimum":2,"senders":["A","B"]})";
   batch.replace(batch.find('A'), 1, sha256_hex("a"));
   batch.replace(batch.find('B'), 1, sha256_hex("b"));
   seeds.add("state", "roster", with_kind(0, "0 a\n3 b\n"));
   seeds.add("state", "batch", with_kind(1, batch));
+  seeds.add("state", "memory",
+            with_kind(3, R"({"current":{"round":3,"run":"11111111111111111111111111111111"},)"
+                         R"("floors":{"11111111111111111111111111111111":3},)"
+                         R"("format":"sotto.spool.v2","past":[{"asked":[{"contract":"a","group":0,)"
+                         R"("reports":2}],"round":2,"run":"11111111111111111111111111111111"}]})"));
+  seeds.add("state", "kept_report", with_kind(4, "chunks"));
   seeds.add("state", "spent", with_kind(2, R"({"round":3,"epsilon":1.5,"delta":1e-6})"));
 }
 

@@ -54,8 +54,8 @@ void write_identity(const SeedFolder& seeds, const Bytes& envelope) {
   std::error_code code;
   std::filesystem::remove_all(name, code);
 
-  const auto token =
-      identity::sign_request(identity::SignKey::generate(), {"server", "method", "a", 1, ""}, {});
+  const auto token = identity::sign_request(identity::SignKey::generate(),
+                                            {"server", "method", "a", 1, ""}, {}, 1);
   const auto bytes = std::as_bytes(std::span(token));
   seeds.add("request", "token", Bytes(bytes.begin(), bytes.end()));
   seeds.add("sealed", "plaintext", chunk_plaintext(envelope));
