@@ -65,3 +65,12 @@ function(sotto_find_sodium option)
   target_include_directories(sotto_sodium SYSTEM INTERFACE ${SOTTO_SODIUM_INCLUDE})
   target_link_libraries(sotto_sodium INTERFACE ${SOTTO_SODIUM_LIBRARY})
 endfunction()
+
+# A mechanism or an adversary is one file and one line in a list, NAME("...", file): the files to
+# compile, `prefix`file.cpp, are read from there.
+function(sotto_listed_sources result list prefix)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
+  file(STRINGS ${list} lines REGEX "^SOTTO_")
+  list(TRANSFORM lines REPLACE "^SOTTO_[A-Z]+\\(\"[^\"]*\", *([a-z0-9_]+)\\)$" "${prefix}\\1.cpp")
+  set(${result} ${lines} PARENT_SCOPE)
+endfunction()

@@ -1,6 +1,6 @@
 // Certificates: the form and the fields. What is read can be written again; nothing is derived
 // here, since building a mechanism costs more than a fuzzer has time for.
-#include "account/certificate_form.h"
+#include "account/certificate/certificate_form.h"
 #include "target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/sha256.h"
-#include "federation/checkpoint.h"
+#include "server/checkpoint.h"
 #include "target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

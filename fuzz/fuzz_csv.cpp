@@ -1,5 +1,5 @@
 // CSV tables.
-#include "data/parsers.h"
+#include "data/formats/parsers.h"
 #include "target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,5 @@
 // gzip, with a limit that small inputs reach.
-#include "data/gzip.h"
+#include "data/formats/gzip.h"
 #include "target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

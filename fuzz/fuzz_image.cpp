@@ -1,5 +1,5 @@
 // JPEG and PNG pictures, of at most a million pixels so that an input costs little time.
-#include "data/image.h"
+#include "data/formats/image.h"
 #include "target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

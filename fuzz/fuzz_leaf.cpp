@@ -2,8 +2,8 @@
 #include <map>
 #include <string>
 
-#include "data/parsers.h"
-#include "data/reading.h"
+#include "data/formats/parsers.h"
+#include "data/formats/reading.h"
 #include "target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,7 +1,7 @@
 // What a ledger is made of: the first byte chooses between the text of an entry, the head file and
 // the whole file. An entry that is read has one spelling; a file that is none is an error.
-#include "account/ledger_entry.h"
-#include "account/ledger_head.h"
+#include "account/ledger/ledger_entry.h"
+#include "account/ledger/ledger_head.h"
 #include "scratch.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

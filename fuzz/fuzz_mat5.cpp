@@ -1,6 +1,6 @@
 // MATLAB files: any arrays, and those of SVHN.
-#include "data/mat5.h"
-#include "data/parsers.h"
+#include "data/formats/mat5.h"
+#include "data/formats/parsers.h"
 #include "target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,7 +1,7 @@
 // Messages of the federation's protocol: the first byte names one, the rest is what came over the
 // network. What is read keeps the bounds that proto/sotto/v2 states.
-#include "rpc/messages.h"
 #include "target.h"
+#include "transport/grpc/messages.h"
 
 namespace {
 

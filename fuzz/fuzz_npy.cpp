@@ -1,5 +1,5 @@
 // NPY arrays.
-#include "data/npy.h"
+#include "data/formats/npy.h"
 #include "target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

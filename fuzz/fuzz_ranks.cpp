@@ -2,9 +2,9 @@
 // too early is a length_error and nothing else; shares have one spelling.
 #include <algorithm>
 
-#include "federation/spread_protocol.h"
 #include "secure/wire.h"
 #include "target.h"
+#include "transport/mpi/mpi_protocol.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace sotto;

@@ -3,7 +3,7 @@
 // fingerprint, and the same text has the same one.
 #include <nlohmann/json.hpp>
 
-#include "federation/attendance.h"
+#include "server/attendance.h"
 #include "sotto/recipe.h"
 #include "target.h"
 

@@ -5,9 +5,9 @@
 
 #include "base/sha256.h"
 #include "monitor/spent.h"
-#include "rpc/roster.h"
-#include "rpc/spool.h"
 #include "scratch.h"
+#include "server/coordinator/roster.h"
+#include "shuffle/spool.h"
 
 namespace {
 

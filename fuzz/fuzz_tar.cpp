@@ -1,7 +1,7 @@
 // Tar archives: names stay inside, contents within the archive, and reading ends.
 #include <string_view>
 
-#include "data/tar.h"
+#include "data/formats/tar.h"
 #include "target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,6 +1,6 @@
 // Zip archives, and NPZ files in them.
-#include "data/parsers.h"
-#include "data/zip.h"
+#include "data/formats/parsers.h"
+#include "data/formats/zip.h"
 #include "target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

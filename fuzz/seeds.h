@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "readers/make.h"
+#include "data/formats/make.h"
 
 namespace sotto::fuzz {
 

@@ -1,12 +1,12 @@
 // First inputs of the targets that read what a federation sends and keeps: messages, recipes,
 // checkpoints, ledgers, states of roles, records of runs. A leading byte chooses the decoder.
-#include "account/ledger_entry.h"
+#include "account/ledger/ledger_entry.h"
 #include "base/file.h"
 #include "base/sha256.h"
-#include "federation/checkpoint.h"
-#include "federation/spread_protocol.h"
 #include "seeds.h"
+#include "server/checkpoint.h"
 #include "sotto/v2/federation.pb.h"
+#include "transport/mpi/mpi_protocol.h"
 
 namespace sotto::fuzz {
 namespace {

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "data/bytes.h"
+#include "data/formats/bytes.h"
 #include "sotto/data.h"
 
 namespace sotto::fuzz {

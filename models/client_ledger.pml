@@ -6,9 +6,9 @@
  *
  *   here          in the program
  *   state, made_by, kept
- *                 the ledger's log: src/account/ledger.cpp, src/account/ledger_book.cpp
- *   head          the file beside the ledger that remembers its length: src/account/ledger_head.cpp
- *   Client        src/rpc/participant.cpp (report, delivered), src/rpc/client.cpp (the calls)
+ *                 the ledger's log: src/account/ledger/ledger.cpp, src/account/ledger/ledger_book.cpp
+ *   head          the file beside the ledger that remembers its length: src/account/ledger/ledger_head.cpp
+ *   Client        src/client/participant.cpp (report, delivered), src/transport/grpc/grpc_client.cpp (the calls)
  *   slot          a round of a training; the last slot is of another training than the others
  *   report        1 or 2: two draws of the mechanism's noise are equal or not, and no more than two
  *                 colours are needed to see that two reports differ

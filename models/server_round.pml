@@ -6,12 +6,12 @@
  * then asks for its rounds anew. A member may have put a report into the batch that does not open.
  *
  *   here                 in the program
- *   round, attempt       src/rpc/coordinator.cpp (collect, open, begin_batch, deliver)
- *   taken, added, boxes  src/rpc/collection.cpp (begin_batch, next_chunk, repeated, took_chunk)
- *   saved, model         src/federation/checkpoint.cpp, src/federation/run.cpp
+ *   round, attempt       src/server/coordinator/coordinator.cpp (collect, open, begin_batch, deliver)
+ *   taken, added, boxes  src/server/coordinator/collection.cpp (begin_batch, next_chunk, repeated, took_chunk)
+ *   saved, model         src/server/checkpoint.cpp, src/server/run.cpp
  *   recorded             rounds whose reports the server has opened: what its certificate counts;
- *                        src/rpc/opened.cpp, src/federation/exposure_log.cpp
- *   Stream               a Deliver call of src/rpc/shuffler.cpp
+ *                        src/server/coordinator/opened.cpp, src/server/exposure_log.cpp
+ *   Stream               a Deliver call of src/transport/grpc/grpc_shuffler.cpp
  *   Direct               with DIRECT, no shuffler: a client's whole report, Coordinator::submit
  *
  * Promises: no chunk is added twice to a sum (TWICE), nor one of another round (OTHER_ROUND); no

@@ -7,12 +7,12 @@
  *   here           in the program
  *   contract       what a client signs with its report: training, recipe, round, group, mechanisms
  *                  with their ranges, form, key, model. Here: training, round, and a variant that
- *                  stands for all the rest. src/rpc/contract.cpp, src/rpc/messages.cpp
- *   now, kept      the round that is collected and its reports; src/rpc/spool.cpp
+ *                  stands for all the rest. src/shuffle/contract.cpp, src/transport/grpc/messages.cpp
+ *   now, kept      the round that is collected and its reports; src/shuffle/spool.cpp
  *   over           the latest round of each training that will never come back; its memory on disk
  *   batch          the file that closes a batch
  *   agreed         the reports of which none asks for more members than there are
- *   World          what Open answers, obeyed by the Forwarder of src/rpc/shuffler.cpp, and what
+ *   World          what Open answers, obeyed by the Forwarder of src/transport/grpc/grpc_shuffler.cpp, and what
  *                  clients and member send
  *   signed_        what an honest client's ledger keeps: one report a round (client_ledger.pml)
  *

@@ -9,9 +9,9 @@
 
 #include "base/nearest.h"
 #include "base/private_memory.h"
-#include "cluster/launcher.h"
 #include "command.h"
 #include "sotto/version.h"
+#include "transport/mpi/launcher.h"
 
 namespace sotto::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "bindings.h"
 #include "errors.h"
-#include "mechanism/srr_compare.h"
+#include "mechanism/staircase/srr_compare.h"
 #include "mechanism/verification.h"
 
 namespace py = pybind11;

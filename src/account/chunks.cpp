@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/exact.h"
+#include "base/exact/exact.h"
 
 namespace sotto {
 namespace {

@@ -16,7 +16,7 @@
 #include "account/releases.h"
 #include "account/sampled_claim.h"
 #include "account/shuffled_claim.h"
-#include "base/exact.h"
+#include "base/exact/exact.h"
 #include "base/text.h"
 
 namespace sotto {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/binomial.h"
-#include "base/exact.h"
+#include "base/exact/binomial.h"
+#include "base/exact/exact.h"
 #include "sotto/account.h"
 
 namespace sotto {

@@ -11,7 +11,7 @@
 #include <numbers>
 
 #include "account/loss_builder.h"
-#include "base/exact.h"
+#include "base/exact/exact.h"
 
 namespace sotto {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/exact.h"
+#include "base/exact/exact.h"
 
 namespace sotto {
 namespace {

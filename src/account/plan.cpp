@@ -8,7 +8,7 @@
 #include "account/bound_words.h"
 #include "account/coupling.h"
 #include "account/sizes.h"
-#include "base/exact.h"
+#include "base/exact/exact.h"
 
 namespace sotto {
 namespace {

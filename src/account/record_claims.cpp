@@ -2,7 +2,7 @@
 // a network that was trained on true labels and sent as it is can tell them.
 #include <limits>
 
-#include "base/exact.h"
+#include "base/exact/exact.h"
 #include "base/text.h"
 #include "sotto/records.h"
 

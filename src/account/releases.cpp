@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "account/coupling.h"
-#include "base/exact.h"
+#include "base/exact/exact.h"
 
 namespace sotto {
 namespace {

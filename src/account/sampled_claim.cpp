@@ -6,7 +6,7 @@
 
 #include "account/releases.h"
 #include "account/sizes.h"
-#include "base/exact.h"
+#include "base/exact/exact.h"
 #include "base/text.h"
 
 namespace sotto {

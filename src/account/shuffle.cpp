@@ -26,7 +26,7 @@
 #include <cmath>
 
 #include "account/loss_builder.h"
-#include "base/binomial.h"
+#include "base/exact/binomial.h"
 
 namespace sotto {
 namespace {

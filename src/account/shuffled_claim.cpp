@@ -9,7 +9,7 @@
 #include "account/coupling.h"
 #include "account/releases.h"
 #include "account/sizes.h"
-#include "base/exact.h"
+#include "base/exact/exact.h"
 #include "base/text.h"
 #include "sotto/account.h"
 

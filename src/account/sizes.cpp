@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "account/loss_builder.h"
-#include "base/binomial.h"
-#include "base/exact.h"
+#include "base/exact/binomial.h"
+#include "base/exact/exact.h"
 
 namespace sotto {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "base/sums.h"
+#include "base/exact/sums.h"
 #include "sotto/stages.h"
 
 namespace sotto {

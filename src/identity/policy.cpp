@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/nearest.h"
+#include "base/toml.h"
 #include "base/toml_guard.h"
-#include "federation/toml.h"
 #include "sotto/mechanism.h"
 
 namespace sotto::identity {

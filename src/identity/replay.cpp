@@ -8,7 +8,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "account/ledger_database.h"
+#include "account/ledger/ledger_database.h"
 #include "identity/keys.h"
 
 namespace sotto::identity {

@@ -15,9 +15,9 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "mechanism/constants.h"
-#include "mechanism/normal.h"
-#include "mechanism/vector.h"
+#include "mechanism/value/constants.h"
+#include "mechanism/vector/normal.h"
+#include "mechanism/vector/vector.h"
 
 namespace sotto {
 namespace {

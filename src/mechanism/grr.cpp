@@ -6,8 +6,8 @@
 // decoding divides the offset from the centre by p - q: unbiased on the grid, with the integers
 // that are sampled. `debias` = 0 leaves the division out, as srr-fl's baseline does: its means are
 // drawn towards the centre by the factor p - q, 0.09 for epsilon 5 and 1,501 values.
-#include "mechanism/staircase_channel.h"
-#include "mechanism/value.h"
+#include "mechanism/staircase/staircase_channel.h"
+#include "mechanism/value/value.h"
 
 namespace sotto {
 namespace {

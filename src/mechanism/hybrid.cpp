@@ -5,10 +5,10 @@
 // slots, between two of them, so an answer tells which part it is from, and the ratio of two
 // probabilities is that of one part: the mixture is eps-LDP. Their magnitude is rounded outward to
 // the lattice and the probabilities lean accordingly less: unbiased still, and no ratio grows.
-#include "base/exact.h"
-#include "mechanism/value.h"
-#include "mechanism/window.h"
-#include "mechanism/window_solver.h"
+#include "base/exact/exact.h"
+#include "mechanism/value/value.h"
+#include "mechanism/window/window.h"
+#include "mechanism/window/window_solver.h"
 
 namespace sotto {
 namespace {

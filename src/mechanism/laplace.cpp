@@ -13,9 +13,9 @@
 #include <cmath>
 #include <limits>
 
-#include "base/exact.h"
+#include "base/exact/exact.h"
 #include "base/text.h"
-#include "mechanism/geometric.h"
+#include "mechanism/value/geometric.h"
 
 namespace sotto {
 namespace {

@@ -17,13 +17,13 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/exact.h"
+#include "base/exact/exact.h"
 #include "base/text.h"
-#include "mechanism/coin.h"
-#include "mechanism/constants.h"
-#include "mechanism/normal.h"
-#include "mechanism/sphere.h"
-#include "mechanism/vector.h"
+#include "mechanism/value/coin.h"
+#include "mechanism/value/constants.h"
+#include "mechanism/vector/normal.h"
+#include "mechanism/vector/sphere.h"
+#include "mechanism/vector/vector.h"
 
 namespace sotto {
 namespace {

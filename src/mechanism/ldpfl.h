@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "mechanism/bit.h"
+#include "mechanism/bit/bit.h"
 
 namespace sotto {
 

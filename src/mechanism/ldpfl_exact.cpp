@@ -13,7 +13,7 @@
 // eps (and near 0.45 at eps 8, K 10): the preset share.
 #include <algorithm>
 
-#include "mechanism/bit.h"
+#include "mechanism/bit/bit.h"
 
 namespace sotto {
 namespace {

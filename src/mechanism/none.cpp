@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "mechanism/value.h"
+#include "mechanism/value/value.h"
 
 namespace sotto {
 namespace {

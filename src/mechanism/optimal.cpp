@@ -12,9 +12,9 @@
 #include <map>
 #include <mutex>
 
-#include "mechanism/value.h"
-#include "mechanism/window.h"
-#include "mechanism/window_solver.h"
+#include "mechanism/value/value.h"
+#include "mechanism/window/window.h"
+#include "mechanism/window/window_solver.h"
 
 namespace sotto {
 namespace {

@@ -4,7 +4,7 @@
 // Among all pairs (p, q) with p (1 - q) / (q (1 - p)) = e^eps this one has the least variance for
 // the many positions that hold a 0. With p = 1/2 the ratio is (1 - q) / q. In integers q is the
 // smallest one with 2^64 (1 - q) <= e^eps 2^64 q, so what is sampled is at most e^eps.
-#include "mechanism/bit.h"
+#include "mechanism/bit/bit.h"
 
 namespace sotto {
 namespace {

@@ -5,9 +5,9 @@
 // It is the window channel (mechanism/window.h) of equally spaced slots of which the window has the
 // share 1 / (H + 1). With that share the masses inside and outside are H : 1 and the densities
 // e^eps : 1. Variance in units of r^2: x^2 / (H - 1) + (H + 3) / (3 (H - 1)^2) at x in [-1, 1].
-#include "mechanism/value.h"
-#include "mechanism/window.h"
-#include "mechanism/window_solver.h"
+#include "mechanism/value/value.h"
+#include "mechanism/window/window.h"
+#include "mechanism/window/window_solver.h"
 
 namespace sotto {
 namespace {

@@ -22,13 +22,13 @@
 #include <numbers>
 #include <optional>
 
-#include "base/exact.h"
+#include "base/exact/exact.h"
 #include "base/text.h"
-#include "mechanism/constants.h"
-#include "mechanism/privunit_bound.h"
-#include "mechanism/privunit_cap.h"
-#include "mechanism/privunit_exact.h"
-#include "mechanism/vector.h"
+#include "mechanism/value/constants.h"
+#include "mechanism/vector/privunit_bound.h"
+#include "mechanism/vector/privunit_cap.h"
+#include "mechanism/vector/privunit_exact.h"
+#include "mechanism/vector/vector.h"
 
 namespace sotto {
 namespace {

@@ -5,7 +5,7 @@
 // it and a 0 where the second one does: ratio p (1 - q) / (q (1 - p)) = (p / q)^2 = e^eps.
 // In integers p is the largest T / 2^64 with T <= e^(eps/2) (2^64 - T), so the ratio of what is
 // sampled, T^2 / (2^64 - T)^2, is at most e^eps.
-#include "mechanism/bit.h"
+#include "mechanism/bit/bit.h"
 
 namespace sotto {
 namespace {

@@ -7,7 +7,7 @@
 // T <= e^x (2^64 - T), so the sum is at most B x <= eps, in exact arithmetic.
 #include <algorithm>
 
-#include "mechanism/bit.h"
+#include "mechanism/bit/bit.h"
 
 namespace sotto {
 namespace {

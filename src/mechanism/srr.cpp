@@ -7,10 +7,10 @@
 // by the least-squares slope of E[y | w], which takes the linear part of the bias away. Without
 // groups and step the mechanism uses the two groups that have the least error at the worst input.
 #include "base/text.h"
-#include "mechanism/srr_groups.h"
-#include "mechanism/srr_tune.h"
-#include "mechanism/staircase_channel.h"
-#include "mechanism/value.h"
+#include "mechanism/staircase/srr_groups.h"
+#include "mechanism/staircase/srr_tune.h"
+#include "mechanism/staircase/staircase_channel.h"
+#include "mechanism/value/value.h"
 
 namespace sotto {
 namespace {

@@ -14,7 +14,7 @@
 // After the targets are chosen:
 #include <hwy/highway.h>
 
-#include "mechanism/channel_kernels.h"
+#include "mechanism/value/channel_kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sotto::HWY_NAMESPACE {
@@ -58,11 +58,11 @@ HWY_AFTER_NAMESPACE();
 #include <algorithm>
 #include <cmath>
 
-#include "base/exact.h"
+#include "base/exact/exact.h"
 #include "base/text.h"
-#include "mechanism/coin.h"
-#include "mechanism/constants.h"
-#include "mechanism/value.h"
+#include "mechanism/value/coin.h"
+#include "mechanism/value/constants.h"
+#include "mechanism/value/value.h"
 
 namespace sotto {
 namespace {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/exact.h"
+#include "base/exact/exact.h"
 #include "base/file.h"
 #include "base/json_number.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/sums.h"
-#include "mechanism/normal.h"
+#include "base/exact/sums.h"
+#include "mechanism/vector/normal.h"
 #include "train/clip_kernel.h"
 
 namespace sotto {

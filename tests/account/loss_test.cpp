@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "base/binomial.h"
+#include "base/exact/binomial.h"
 #include "sotto/account.h"
 
 namespace sotto {

@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "base/binomial.h"
+#include "base/exact/binomial.h"
 #include "sotto/account.h"
 
 namespace sotto {

@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "cuda/aes_tables.h"
+#include "mechanism/cuda/aes_tables.h"
 
 namespace sotto {
 namespace {

@@ -2,9 +2,9 @@
 // log_prob. Every sample of the conformance suite that is a value mechanism.
 #include <cuda_runtime.h>
 
-#include "cuda/device_mechanism.h"
-#include "cuda/device_memory.h"
-#include "mechanism_samples.h"
+#include "mechanism/cuda/device_mechanism.h"
+#include "mechanism/cuda/device_memory.h"
+#include "mechanism/mechanism_samples.h"
 #include "sotto/aggregate.h"
 
 namespace sotto {

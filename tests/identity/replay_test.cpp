@@ -1,5 +1,5 @@
 // The memory of requests: each is taken once, whatever clocks do, also after a restart.
-#include "account/ledger_database.h"
+#include "account/ledger/ledger_database.h"
 #include "federation_fixture.h"
 
 namespace sotto::identity {

@@ -1,6 +1,6 @@
 // The encoder of bit mechanisms: it is inverted by decode_features, saturates, takes every float,
 // and reads the same bits one by one as 64 at a time.
-#include "mechanism/bit_code.h"
+#include "mechanism/bit/bit_code.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // The bit-sliced sampler against a plain comparison of 64-bit numbers made from the same words,
 // where chains of equal bits are long; its thresholds against their definitions; and samplers that
 // were broken on purpose.
-#include "mechanism/bit_sampler.h"
+#include "mechanism/bit/bit_sampler.h"
 
 #include <gtest/gtest.h>
 

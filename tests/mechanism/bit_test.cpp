@@ -3,7 +3,7 @@
 //
 // Frequencies are tested at a false alarm of 1e-6 each (4.9 deviations): with n bits that finds a
 // probability p that is off by 10 sqrt(p (1 - p) / n) almost surely, 0.007 at n = 2^19 and p = 1/2.
-#include "mechanism/bit.h"
+#include "mechanism/bit/bit.h"
 
 #include "mechanism_fixture.h"
 

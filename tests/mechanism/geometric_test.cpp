@@ -1,7 +1,7 @@
 // The sampler of em and laplace: enclosures that enclose, a fast way that is never wrong about what
 // it calls certain, an exact way whose law is the closed form, and tails that no number of random
 // bits cuts off.
-#include "mechanism/geometric.h"
+#include "mechanism/value/geometric.h"
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
 

@@ -1,5 +1,5 @@
 // The decimal grid: nearest index with ties down, clamped, and an error that names the precision.
-#include "mechanism/grid.h"
+#include "mechanism/value/grid.h"
 
 #include "mechanism_fixture.h"
 

@@ -1,13 +1,13 @@
 // What vector mechanisms are made of: normal deviates (accuracy, symmetry, distribution), sums that
 // do not depend on the machine and are odd, and the law of one coordinate of a uniform direction.
-#include "mechanism/normal.h"
+#include "mechanism/vector/normal.h"
 
 #include <boost/math/distributions/normal.hpp>
 #include <numbers>
 
-#include "base/sums.h"
-#include "mechanism/sphere.h"
-#include "mechanism/vector_kernels.h"
+#include "base/exact/sums.h"
+#include "mechanism/vector/sphere.h"
+#include "mechanism/vector/vector_kernels.h"
 #include "mechanism_fixture.h"
 
 namespace sotto {

@@ -5,9 +5,9 @@
 
 #include <functional>
 
-#include "mechanism/srr_groups.h"
-#include "mechanism/staircase_channel.h"
-#include "mechanism/value.h"
+#include "mechanism/staircase/srr_groups.h"
+#include "mechanism/staircase/staircase_channel.h"
+#include "mechanism/value/value.h"
 #include "mechanism_fixture.h"
 
 namespace sotto {

@@ -5,11 +5,11 @@
 #include <boost/math/special_functions/beta.hpp>
 #include <limits>
 
-#include "base/sums.h"
-#include "mechanism/normal.h"
-#include "mechanism/privunit_bound.h"
-#include "mechanism/privunit_exact.h"
-#include "mechanism/sphere.h"
+#include "base/exact/sums.h"
+#include "mechanism/vector/normal.h"
+#include "mechanism/vector/privunit_bound.h"
+#include "mechanism/vector/privunit_exact.h"
+#include "mechanism/vector/sphere.h"
 #include "mechanism_fixture.h"
 
 namespace sotto {

@@ -2,9 +2,9 @@
 // sorting; the values that were computed independently; what the two words leave open.
 #include <numeric>
 
-#include "mechanism/srr_groups.h"
-#include "mechanism/staircase.h"
-#include "mechanism/staircase_channel.h"
+#include "mechanism/staircase/srr_groups.h"
+#include "mechanism/staircase/staircase.h"
+#include "mechanism/staircase/staircase_channel.h"
 #include "mechanism_fixture.h"
 
 namespace sotto {

@@ -1,8 +1,8 @@
 // The tuner: its closed forms against the moments of the mechanism itself, its search against an
 // exhaustive one, the independently computed settings, and Theorem 5.2 of srr-fl.
-#include "mechanism/srr_tune.h"
+#include "mechanism/staircase/srr_tune.h"
 
-#include "mechanism/srr_groups.h"
+#include "mechanism/staircase/srr_groups.h"
 #include "mechanism_fixture.h"
 
 namespace sotto {

@@ -4,11 +4,11 @@
 #include <boost/math/special_functions/erf.hpp>
 #include <numbers>
 
-#include "base/exact.h"
-#include "base/sums.h"
-#include "mechanism/normal.h"
+#include "base/exact/exact.h"
+#include "base/exact/sums.h"
 #include "mechanism/privunit.h"
-#include "mechanism/vector_kernels.h"
+#include "mechanism/vector/normal.h"
+#include "mechanism/vector/vector_kernels.h"
 #include "mechanism_fixture.h"
 
 namespace sotto {

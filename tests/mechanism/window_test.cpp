@@ -1,10 +1,10 @@
 // The window channel and its instances piecewise, hybrid and optimal: exact at every epsilon,
 // unbiased, with the worst-case variances that were computed independently; planted faults are
 // found.
-#include "mechanism/window.h"
+#include "mechanism/window/window.h"
 
-#include "base/exact.h"
-#include "mechanism/window_solver.h"
+#include "base/exact/exact.h"
+#include "mechanism/window/window_solver.h"
 #include "mechanism_fixture.h"
 
 namespace sotto {

@@ -6,7 +6,7 @@
 #include <ostream>
 #include <set>
 
-#include "core/stage_fixture.h"
+#include "base/stage_fixture.h"
 #include "secure/crypto.h"
 #include "secure/simulation.h"
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "halves.h"
-#include "train/torch_cohort.h"
+#include "train/torch/torch_cohort.h"
 
 namespace sotto {
 namespace {

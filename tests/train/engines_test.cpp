@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "halves.h"
-#include "native/shapes.h"
 #include "sotto/native.h"
 #include "sotto/trainer.h"
+#include "train/native/shapes.h"
 
 namespace {
 std::atomic<std::uint64_t> allocations = 0;

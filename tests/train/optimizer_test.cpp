@@ -1,7 +1,7 @@
 // The flat optimizers take the same steps as LibTorch's own.
 #include <gtest/gtest.h>
 
-#include "train/torch_optimizer.h"
+#include "train/torch/torch_optimizer.h"
 
 namespace sotto {
 namespace {

@@ -1,0 +1,26 @@
+// What run.json says of a run, while it goes on and when it has ended.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "server/setup.h"
+#include "sotto/federation.h"
+
+namespace sotto {
+
+struct RunFacts {
+  const Recipe& recipe;
+  const Setup& setup;
+  const RunResult& result;
+  std::string status;
+  std::string started;
+  std::optional<LedgerHead> ledger;  // where the ledger ends now
+  unsigned ranks = 1;
+  Coins coins = Coins::kSimulation;
+};
+
+nlohmann::json run_json(const RunFacts& facts);
+
+}  // namespace sotto

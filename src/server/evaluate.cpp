@@ -1,0 +1,63 @@
+#include "server/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "base/parallel.h"
+
+namespace sotto {
+namespace {
+
+constexpr std::size_t kChunk = 512;
+
+}  // namespace
+
+std::vector<std::uint32_t> evaluation_order(std::size_t samples) {
+  // A share of the set that no small fraction comes near, so that 256 steps of it go everywhere.
+  constexpr double kShare = 0.7919;
+  auto stride = static_cast<std::size_t>(std::llround(kShare * static_cast<double>(samples)));
+  while (std::gcd(stride, samples) > 1) ++stride;
+  std::vector<std::uint32_t> order(samples);
+  for (std::size_t i = 0; i < samples; ++i) {
+    order[i] = static_cast<std::uint32_t>(i * stride % samples);
+  }
+  return order;
+}
+
+std::size_t evaluation_chunks(std::size_t samples) { return (samples + kChunk - 1) / kChunk; }
+
+Result<std::vector<EvaluationSums>> evaluate_chunks(LocalTransport& transport, const Dataset& test,
+                                                    const Preprocess& preprocess,
+                                                    std::span<const float> model,
+                                                    ChunkShare share) {
+  const std::vector<std::uint32_t> all = evaluation_order(test.size());
+  const std::size_t chunks = evaluation_chunks(test.size());
+  const std::size_t mine =
+      share.first < chunks ? (chunks - share.first + share.of - 1) / share.of : 0;
+  std::vector<EvaluationSums> sums(mine);
+  for (unsigned lane = 0; lane < transport.lanes(); ++lane) {
+    SOTTO_CHECK(transport.trainer(lane).load(model));
+  }
+  SOTTO_CHECK(
+      parallel_for(transport.lanes(), mine, [&](unsigned lane, std::size_t i) -> Result<void> {
+        const std::size_t first = (share.first + i * share.of) * kChunk;
+        const auto part = std::span(all).subspan(first, std::min(kChunk, all.size() - first));
+        SOTTO_TRY(sums[i], transport.trainer(lane).evaluate(test, part, preprocess));
+        return {};
+      }));
+  return sums;
+}
+
+Result<EvaluationSums> evaluate_model(LocalTransport& transport, const Dataset& test,
+                                      const Preprocess& preprocess, std::span<const float> model) {
+  SOTTO_TRY(const std::vector<EvaluationSums> sums,
+            evaluate_chunks(transport, test, preprocess, model, {}));
+  // Added chunk by chunk in order, so that the loss does not depend on the number of threads.
+  EvaluationSums total;
+  for (const EvaluationSums& part : sums) total.add(part);
+  return total;
+}
+
+}  // namespace sotto

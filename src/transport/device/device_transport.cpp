@@ -1,0 +1,110 @@
+#include "transport/device/device_transport.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "shuffle/envelope_size.h"
+#include "transport/device/device_batches.h"
+
+namespace sotto {
+namespace {
+
+/// What a client's report would weigh in envelopes.
+std::uint64_t report_bytes(const Mechanism& mechanism, std::size_t split) {
+  const std::size_t total = mechanism.outputs();
+  const std::size_t piece = split == 0 ? total : std::min(split, total);
+  if (total == 0) return 0;
+  const auto envelope = [&](std::size_t symbols) {
+    return envelope_bytes(mechanism.id().size(), symbols, mechanism.symbol_bits());
+  };
+  const std::size_t rest = total % piece;
+  return total / piece * envelope(piece) + (rest == 0 ? 0 : envelope(rest));
+}
+
+}  // namespace
+
+Result<bool> DeviceTransport::takes(const RoundPlan& plan) {
+  if (plan.payload == Payload::kGradient || plan.fills_ball || plan.latency > 0.0) return false;
+  if (below_.observer || below_.system_bits) return false;
+  if (factory_) {
+    const LocalClients& all = below_.clients();
+    SOTTO_TRY(rounds_, factory_->device_rounds({all.data, all.preprocess, all.options,
+                                                all.keep_buffers, all.keep_optimizer, lanes()}));
+    factory_.reset();
+  }
+  if (!rounds_) return false;
+  return std::ranges::all_of(plan.groups, [this](const ClientGroup& group) {
+    return std::ranges::all_of(
+        group.parts, [this](const Part& part) { return rounds_->takes(*part.mechanism); });
+  });
+}
+
+Result<Delivery> DeviceTransport::collect(const RoundPlan& plan, std::span<const float> model,
+                                          std::span<const EnvelopeSink> sinks) {
+  SOTTO_TRY(const bool here, takes(plan));
+  if (!here) return below_.collect(plan, model, sinks);
+  Delivery delivery;
+  ClientStates states;
+  std::uint64_t done = 0;
+  for (const ClientGroup& group : plan.groups) {
+    delivery.groups.push_back({group.clients.size(), ""});
+    if (!below_.hashes_reports) {  // else the sinks count the bytes of envelopes
+      for (const Part& part : group.parts) {
+        delivery.bytes_up += group.clients.size() * report_bytes(*part.mechanism, plan.split);
+      }
+    }
+    // Side by side go clients of equally many samples whose optimizers have made equally many
+    // steps.
+    const auto likeness = [this](std::uint32_t client) {
+      return std::pair(below_.clients().partition->client(client).size(), below_.steps_of(client));
+    };
+    for (const auto& company : companies(group.clients, rounds_->most_clients(), likeness)) {
+      SOTTO_CHECK(run(plan, group, company, model, sinks, states));
+      done += company.size();
+      if (below_.on_client) below_.on_client(done, plan.clients());
+    }
+  }
+  SOTTO_TRY(delivery.sums, rounds_->take_sums(plan.round));
+  const DeviceRounds::Times times = rounds_->take_times();
+  below_.absorb({}, {times.train, times.engine, 0.0}, std::move(states));
+  return delivery;
+}
+
+Result<void> DeviceTransport::run(const RoundPlan& plan, const ClientGroup& group,
+                                  std::span<const std::uint32_t> clients,
+                                  std::span<const float> model, std::span<const EnvelopeSink> sinks,
+                                  ClientStates& states) {
+  const LocalClients& all = below_.clients();
+  std::vector<DeviceRounds::Client> asked;
+  for (const std::uint32_t client : clients) {
+    const auto samples = all.partition->client(client);
+    std::vector<float> state;
+    if (const auto it = below_.states().find(client); it != below_.states().end()) {
+      state = it->second;
+    }
+    asked.push_back({{samples.begin(), samples.end()},
+                     below_.bits_for("train", plan.round, client),
+                     below_.bits_for("perturb", plan.round, client),
+                     std::move(state),
+                     {}});
+  }
+  std::vector<DeviceRounds::Part> parts;
+  for (const Part& part : group.parts) parts.push_back({part.mechanism, part.tensors});
+  SOTTO_CHECK(rounds_->run(asked, {.model = model,
+                                   .differences = plan.payload == Payload::kDelta,
+                                   .reports = below_.hashes_reports,
+                                   .parts = parts}));
+  if (below_.hashes_reports) {
+    SOTTO_CHECK(
+        parallel_for(lanes(), clients.size(), [&](unsigned lane, std::size_t i) -> Result<void> {
+          return below_.send_reports(lane, plan, clients[i], std::move(asked[i].reports),
+                                     sinks[lane]);
+        }));
+  }
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    if (!asked[i].state.empty()) states[clients[i]] = std::move(asked[i].state);
+  }
+  return {};
+}
+
+}  // namespace sotto

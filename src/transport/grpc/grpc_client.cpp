@@ -1,0 +1,328 @@
+#include "transport/grpc/grpc_client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "shuffle/report_form.h"
+#include "transport/grpc/client_link.h"
+
+namespace sotto::rpc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::duration<double> kRetryPause{0.2};
+constexpr std::chrono::duration<double> kLongestPause{5.0};
+
+class Client {
+ public:
+  Client(ClientOptions options, const MakeFactory& make_factory)
+      : options_(std::move(options)), make_factory_(make_factory) {
+    link_.emplace(options_);
+  }
+
+  Result<ClientSummary> work();
+
+ private:
+  bool stopped() const { return options_.stop != nullptr && *options_.stop; }
+  void note(const std::string& text) const {
+    if (options_.on_note) options_.on_note(text);
+  }
+  void tell(const monitor::Event& event) const {
+    if (options_.on_event) options_.on_event(event);
+  }
+  /// What the ledger says that this client has spent by now.
+  void tell_spent(RoundId round) const;
+  /// Calls again while the other side cannot be reached, as long as patience lasts, and while it is
+  /// busy, however long.
+  template <class Call>
+  auto patiently(Call&& call) const -> decltype(call());
+  Result<void> take_part();
+  Result<void> join();
+  /// With the bundle as it is now: a certificate that ran out may have been renewed.
+  Result<void> join_again();
+  /// Whether nobody may answer because the training is over.
+  bool ended(const Error& error) const;
+  /// Whether a server is there and has not finished.
+  bool is_open() const;
+  Result<void> accept(const Invitation& invitation);
+  Result<void> do_task(const Assignment& assignment);
+  /// Looks whether others of the group were asked for the same in the round of `compared_`, and
+  /// says so where they were not. It only warns: a single member could stop everybody otherwise.
+  void compare();
+  /// When each chunk goes, in seconds from now; empty: at once.
+  std::vector<double> delays(std::chrono::time_point<Clock, std::chrono::duration<double>> begin,
+                             std::size_t chunks) const;
+
+  ClientOptions options_;
+  const MakeFactory& make_factory_;
+  std::optional<ClientLink> link_;
+  Joined joined_;
+  std::unique_ptr<Participant> participant_;
+  ClientSummary summary_;
+  RoundId done_round_ = 0;
+  Attempt done_attempt_{};
+  std::optional<Contract> compared_;  // of the last report that was handed to a shuffler
+  RoundId warned_round_ = 0;
+  RoundId last_round_ = 0;  // that the recipe has
+  double latency_ = 0.0;    // seconds: the longest random delay of a chunk
+};
+
+template <class Call>
+auto Client::patiently(Call&& call) const -> decltype(call()) {
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(options_.patience_seconds));
+  std::chrono::duration<double> pause = kRetryPause;
+  // Each new reason is told once.
+  for (std::string told;;) {
+    auto result = call();
+    if (result || result.error().kind != ErrorKind::kIo) return result;
+    const bool busy = is_busy(result.error().message);
+    if (stopped() || (!busy && Clock::now() >= end)) return result;
+    if (result.error().message != told) {
+      told = result.error().message;
+      note(told + "; trying again");
+    }
+    // Many who were turned away must not come back together.
+    pause = busy ? std::min(2 * pause, kLongestPause) : kRetryPause;
+    std::this_thread::sleep_for(busy ? pause * (0.5 + BitSource::from_system().unit() / 2) : pause);
+  }
+}
+
+/// What the client has to agree with before it reads data for this server.
+Result<void> Client::accept(const Invitation& invitation) {
+  SOTTO_TRY(const Recipe recipe,
+            parse_recipe(invitation.recipe, "the server's recipe", invitation.settings));
+  const std::string hash = recipe.fingerprint();
+  if (hash != invitation.recipe_hash) {
+    return fail(ErrorKind::kRefused, "the server's recipe is not the one it names: it hashes to " +
+                                         hash + ", not to " + invitation.recipe_hash);
+  }
+  if (!options_.recipe_hash.empty() && hash != options_.recipe_hash) {
+    return fail(ErrorKind::kRefused, "the server's recipe hashes to " + hash +
+                                         ", and --recipe-hash allows " + options_.recipe_hash +
+                                         " only");
+  }
+  if (options_.share && joined_.index != *options_.share) {
+    return fail(ErrorKind::kRefused, "the server gives this client place " +
+                                         std::to_string(joined_.index) + ", and it is to be " +
+                                         std::to_string(*options_.share) + " (--share)");
+  }
+  if (invitation.shuffled != (recipe.shuffle.mode == "shuffler")) {
+    return fail(ErrorKind::kRefused,
+                "the server's recipe and the server differ on whether there is a shuffler");
+  }
+  if (invitation.shuffled && options_.shuffler.empty()) {
+    return fail(ErrorKind::kUsage, "this federation has a shuffler: give --shuffler HOST:PORT");
+  }
+  if (invitation.shuffled) {
+    SOTTO_CHECK(patiently([&] { return link_->check_shuffler(); }));
+  }
+  if (invitation.rehearsal != options_.participant.rehearsal) {
+    return fail(ErrorKind::kRefused,
+                invitation.rehearsal
+                    ? "the server rehearses: noise would come from a seed that it knows; only a "
+                      "client that is started with --rehearsal takes part"
+                    : "--rehearsal: this server does not rehearse");
+  }
+  if (const Security& security = options_.security;
+      !security.plain() && invitation.seal_key != security.bundle->server_key) {
+    return fail(ErrorKind::kRefused,
+                "the server names another key to seal for than server.pub of this bundle");
+  }
+  ParticipantOptions own = options_.participant;
+  own.server_key = invitation.seal_key;
+  own.name = options_.name;
+  own.index = joined_.index;
+  own.clients = invitation.clients;
+  own.share = options_.share.has_value();
+  own.task = task_name(hash, invitation.run);
+  own.run = invitation.run;
+  own.authority = authority_of(options_.security);
+  own.on_note = [this](const std::string& text) { note(text); };
+  last_round_ = static_cast<RoundId>(recipe.federation.rounds);
+  latency_ = recipe.shuffle.mode == "latency" ? recipe.shuffle.latency : 0.0;
+  SOTTO_TRY(participant_,
+            Participant::make(recipe, std::move(own), options_.ledger, make_factory_));
+  if (options_.on_joined) options_.on_joined(recipe, joined_.index);
+  return {};
+}
+
+Result<void> Client::join() {
+  const Joined before = std::move(joined_);
+  SOTTO_TRY(joined_, patiently([&] { return link_->join(); }));
+  // The same place in the same training: all that was agreed to stands.
+  if (participant_ && joined_ == before) return {};
+  summary_.index = joined_.index;
+  summary_.recipe_hash = joined_.invitation.recipe_hash;
+  auto accepted = accept(joined_.invitation);
+  // Another client may have the place of one that does not take part.
+  if (!accepted) (void)link_->leave();
+  return accepted;
+}
+
+bool Client::is_open() const {
+  const auto now = link_->pull(done_round_, done_attempt_, participant_->weights());
+  return now && !now->finished;
+}
+
+Result<void> Client::join_again() {
+  if (!options_.security.plain()) {
+    SOTTO_TRY(options_.security,
+              read_security(options_.security.bundle->folder, identity::Role::kClient, false));
+  }
+  link_.emplace(options_);
+  return join();
+}
+
+bool Client::ended(const Error& error) const {
+  return error.kind == ErrorKind::kIo && done_round_ > 0 && done_round_ == last_round_;
+}
+
+std::vector<double> Client::delays(
+    std::chrono::time_point<Clock, std::chrono::duration<double>> begin, std::size_t chunks) const {
+  if (!(latency_ > 0.0)) return {};
+  const std::chrono::duration<double> common = begin - Clock::now();
+  BitSource bits = BitSource::from_system();
+  std::vector<double> all(chunks);
+  for (double& delay : all) delay = std::max(0.0, common.count()) + latency_ * bits.unit();
+  return all;
+}
+
+Result<void> Client::do_task(const Assignment& assignment) {
+  const TaskHeader& task = *assignment.task;
+  if (task.recipe_hash != joined_.invitation.recipe_hash) {
+    return fail(ErrorKind::kRefused, "the server has changed its recipe");
+  }
+  // Once more, when everybody of the last round has come.
+  if (compared_ && compared_->round != task.round) compare();
+  const auto received = Clock::now();
+  if (options_.on_task) options_.on_task(task.round);
+  tell({monitor::What::kRoundBegan, task.round});
+  const auto report = participant_->report(task, assignment.model);
+  // From here on the task is done with, whatever comes of it.
+  done_round_ = task.round;
+  done_attempt_ = task.attempt;
+  if (!report && report.error().kind == ErrorKind::kRefused) {
+    note(report.error().message);
+    ++summary_.declined;
+    tell({monitor::What::kRoundDeclined, task.round});
+    const auto told = patiently([&] { return link_->decline(task); });
+    // A server that does not want to hear it goes on without this client all the same.
+    return told || told.error().kind == ErrorKind::kIo ? told : Result<void>();
+  }
+  if (!report) return tl::unexpected(report.error());
+  tell_spent(task.round);
+  const auto begin = received + std::chrono::duration<double>(task.send_after_seconds);
+  auto sent = patiently([&] {
+    const std::vector<double> waits = delays(begin, report->size());
+    return link_->submit(task, {participant_->contract(), participant_->minimum(), *report, waits});
+  });
+  compared_ = participant_->contract();
+  compare();
+  if (sent) {
+    ++summary_.reports;
+    tell({monitor::What::kReportAccepted, task.round});
+    return participant_->delivered();
+  }
+  if (sent.error().kind != ErrorKind::kRefused) return sent;
+  // The report stays bound to its charge; the round went on without it.
+  note("round " + std::to_string(task.round) + ": " + sent.error().message);
+  ++summary_.late;
+  tell(monitor::refusal(sent.error(), task.round));
+  return {};
+}
+
+void Client::compare() {
+  if (!compared_ || !compared_->shuffled || compared_->round == warned_round_) return;
+  const auto all = link_->compare(compared_->run, compared_->round);
+  // A shuffler that is away now is asked again before the next round.
+  if (!all) return;
+  const std::string own = compared_->digest();
+  std::uint64_t others = 0;
+  std::uint64_t same = 0;
+  for (const Asked& asked : *all) {
+    if (asked.contract == own) {
+      same += asked.reports;
+    } else if (asked.group == compared_->group) {
+      others += asked.reports;
+    }
+  }
+  if (others == 0) return;
+  warned_round_ = compared_->round;
+  ++summary_.asked_otherwise;
+  const std::string text =
+      "round " + std::to_string(compared_->round) + ": " + std::to_string(others) +
+      " clients of this client's group came with another contract, and " + std::to_string(same) +
+      " with the same: either they break the protocol, or the server asks "
+      "clients for different things, to tell them apart";
+  note("WARNING: " + text);
+  monitor::Event event{monitor::What::kAskedOtherwise, compared_->round};
+  event.reports = others;
+  event.text = text;
+  tell(event);
+}
+
+void Client::tell_spent(RoundId round) const {
+  const auto spent = participant_->spent();
+  if (!spent) return;
+  monitor::Event event{monitor::What::kBudgetSpent, round};
+  event.epsilon = spent->epsilon;
+  event.delta = spent->limits.renyi_order() > 0.0 ? spent->limits.delta : spent->delta_sum;
+  tell(event);
+}
+
+Result<ClientSummary> Client::work() {
+  const auto done = take_part();
+  // Asked to stop while the other side was away: nothing has failed, and all that matters is kept.
+  if (!done && !(stopped() && done.error().kind == ErrorKind::kIo)) {
+    return tl::unexpected(done.error());
+  }
+  return summary_;
+}
+
+Result<void> Client::take_part() {
+  // What is wrong with it for everybody to see is told before anybody hears of this client; what is
+  // wrong with its values, to nobody.
+  SOTTO_CHECK(check_source({.source = options_.participant.data,
+                            .labels = options_.participant.labels,
+                            .folder = options_.participant.data_folder}));
+  SOTTO_CHECK(join());
+  for (bool just_joined = true; !stopped();) {
+    const auto pulled =
+        patiently([&] { return link_->pull(done_round_, done_attempt_, participant_->weights()); });
+    if (!pulled && ended(pulled.error())) {
+      note(pulled.error().message + ": the training is over");
+      break;
+    }
+    if (!pulled && pulled.error().kind == ErrorKind::kRefused && !just_joined) {
+      note(pulled.error().message + "; joining again");
+      SOTTO_CHECK(join_again());
+      just_joined = true;
+      continue;
+    }
+    SOTTO_TRY(const Assignment& assignment, pulled);
+    just_joined = false;
+    if (assignment.task) {
+      const auto done = do_task(assignment);
+      if (!done && ended(done.error()) && !is_open()) {
+        note(done.error().message + ": the training is over");
+        break;
+      }
+      SOTTO_CHECK(done);
+      continue;
+    }
+    if (assignment.finished) break;
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(std::clamp(assignment.again_ms, 10U, 10000U)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ClientSummary> run_client(ClientOptions options, const MakeFactory& make_factory) {
+  return Client(std::move(options), make_factory).work();
+}
+
+}  // namespace sotto::rpc

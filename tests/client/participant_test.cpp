@@ -1,0 +1,251 @@
+// A client without its network: what it refuses before it does anything, and that nothing its data
+// holds shows in whether it reports, or in the size of what it sends.
+#include "client/participant.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "client/work.h"
+#include "sotto/native.h"
+#include "temporary_folder.h"
+
+namespace sotto::rpc {
+namespace {
+
+/// Four numbers and one of three classes.
+Recipe csv_recipe(const std::vector<std::string>& settings = {}) {
+  constexpr const char* kText =
+      "[data]\nname = \"public.csv\"\nshape = [1, 1, 4]\nclasses = 3\n[model]\nname = \"linear\"\n"
+      "[train]\nlr = 0.1\nbatch_size = 4\n[federation]\nclients = 3\nrounds = 5\n"
+      "[privacy]\nmechanism = \"two-point\"\nepsilon = 2.0\nradius = 0.5\n";
+  auto recipe = parse_recipe(kText, "test.toml", settings);
+  EXPECT_TRUE(recipe) << recipe.error().message;
+  return *recipe;
+}
+
+Result<std::shared_ptr<const TrainerFactory>> native(const TrainerRequest& request) {
+  return make_native_factory(request, {});
+}
+
+class ParticipantTest : public testing::Test {
+ protected:
+  Result<std::unique_ptr<Participant>> make(const Recipe& recipe, const std::string& data,
+                                            const MakeFactory& factory = native,
+                                            const std::string& name = "ada") {
+    ParticipantOptions options;
+    options.name = name;
+    options.clients = static_cast<std::uint32_t>(recipe.federation.clients);
+    options.task = "task";
+    options.data = data;
+    options.limits = Limits::unlimited();
+    options.policy = policy;
+    options.on_note = [this](const std::string& text) { notes.push_back(text); };
+    auto ledger = open_ledger(folder / (name + ".sqlite"));
+    EXPECT_TRUE(ledger) << ledger.error().message;
+    return Participant::make(recipe, std::move(options), std::move(*ledger), factory);
+  }
+  static TaskHeader task_of(const Recipe& recipe, RoundId round) {
+    const Network network = find_network(recipe.model.name, {1, 1, 4}, 3).value();
+    const Planner planner = Planner::make(recipe, network.layout(), {}, 1.0).value();
+    TaskHeader task;
+    task.round = round;
+    task.weights = network.layout().size();
+    const std::vector<Part> parts = planner.parts(round, 0).value();
+    for (const Part& part : parts) {
+      task.parts.push_back(
+          {std::string(part.mechanism->id()), part.tensors, part.spec.domain.ranges});
+    }
+    return task;
+  }
+  /// Sizes of the envelopes of a report on this data.
+  std::vector<std::size_t> sizes(const Recipe& recipe, const std::string& data,
+                                 const MakeFactory& factory = native) {
+    const auto participant = make(recipe, data, factory, "c" + std::to_string(++made_));
+    EXPECT_TRUE(participant) << data << ": " << participant.error().message;
+    if (!participant) return {};
+    const std::vector<float> model((*participant)->weights(), 0.01F);
+    const auto report = (*participant)->report(task_of(recipe, 1), model);
+    EXPECT_TRUE(report) << data << ": " << report.error().message;
+    std::vector<std::size_t> sizes;
+    if (report) {
+      for (const Envelope& envelope : *report) sizes.push_back(envelope.serialize().size());
+    }
+    return sizes;
+  }
+
+  TemporaryFolder folder;
+  std::vector<std::string> notes;
+  std::optional<identity::Policy> policy;
+
+ private:
+  int made_ = 0;
+};
+
+constexpr const char* kComplete =
+    "a,b,c,d,label\n1,2,3,4,0\n2,3,4,5,1\n3,4,5,6,2\n4,5,6,7,0\n5,6,7,8,1\n6,7,8,9,2\n";
+
+TEST_F(ParticipantTest, WhateverItsDataTheClientReportsInOneSize) {
+  const std::vector<std::pair<const char*, std::string>> sets = {
+      {"top-class-missing.csv", "1,2,3,4,0\n2,3,4,5,1\n3,4,5,6,0\n4,5,6,7,1\n"},
+      {"one-class.csv", "1,2,3,4,0\n2,3,4,5,0\n"},
+      {"one-sample.csv", "1,2,3,4,2\n"},
+      {"labels-too-large.csv", "1,2,3,4,3\n2,3,4,5,70000\n"},
+      {"some-do-not-fit.csv", "1,2,3,4,9\n2,3,4,5,1\n"},
+      {"other-shape.csv", "1,2,3,0\n2,3,4,1\n"},
+      {"named-classes.csv", "1,2,3,4,cat\n2,3,4,5,dog\n"},
+      {"not-a-number.csv", "1,2,3,4,0\n2,nan,4,5,1\n"},
+      {"no-rows.csv", "a,b,c,d,label\n"},
+      {"nothing.csv", ""},
+      {"noise.csv", std::string("\0\xff\x80,,\n\"", 7)},
+      {"huge-values.csv", "1e38,1e38,1e38,1e38,0\n-1e38,1e38,1e38,-1e38,1\n"},
+  };
+  for (const char* const payload : {"weights", "delta", "gradient"}) {
+    const Recipe recipe = csv_recipe({std::string("bound.payload=") + payload});
+    const auto complete = sizes(recipe, folder.write("complete.csv", kComplete).string());
+    ASSERT_FALSE(complete.empty());
+    for (const auto& [name, text] : sets) {
+      EXPECT_EQ(sizes(recipe, folder.write(name, text).string()), complete)
+          << name << ", " << payload;
+    }
+  }
+  EXPECT_FALSE(notes.empty());
+}
+
+/// A network that wants more of a batch than the data has, say, must not show in who is there.
+TEST_F(ParticipantTest, TrainingThatFailsIsTheClientsOwnMatter) {
+  class Failing final : public Trainer {
+   public:
+    explicit Failing(Layout layout) : layout_(std::move(layout)) {}
+    const Layout& layout() const noexcept override { return layout_; }
+    Result<void> load(std::span<const float>) override { return {}; }
+    Result<void> store(std::span<float>) const override { return {}; }
+    Result<void> train(const Dataset&, std::span<const std::uint32_t>, const Preprocess&,
+                       const TrainOptions&, BitSource) override {
+      return fail(ErrorKind::kInternal, "one value for each channel is too few");
+    }
+    Result<EvaluationSums> evaluate(const Dataset&, std::span<const std::uint32_t>,
+                                    const Preprocess&) override {
+      return EvaluationSums{};
+    }
+
+   private:
+    Layout layout_;
+  };
+  class FailingFactory final : public TrainerFactory {
+   public:
+    explicit FailingFactory(Layout layout) : layout_(std::move(layout)) {}
+    Result<std::unique_ptr<Trainer>> make() const override {
+      return std::make_unique<Failing>(layout_);
+    }
+    const Layout& layout() const noexcept override { return layout_; }
+    std::vector<float> initial_weights(std::uint64_t) const override { return {}; }
+    unsigned parallelism() const noexcept override { return 1; }
+    Result<void> save(std::span<const float>, const std::filesystem::path&) const override {
+      return {};
+    }
+    std::string device() const override { return "cpu"; }
+    std::string version() const override { return "failing"; }
+
+   private:
+    Layout layout_;
+  };
+  const MakeFactory failing =
+      [](const TrainerRequest& request) -> Result<std::shared_ptr<const TrainerFactory>> {
+    return std::make_shared<const FailingFactory>(request.network.layout());
+  };
+  const Recipe recipe = csv_recipe();
+  const std::string data = folder.write("complete.csv", kComplete).string();
+  EXPECT_EQ(sizes(recipe, data, failing), sizes(recipe, data));
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].find("too few"), std::string::npos);
+}
+
+/// A server that lost its last rounds asks for them again: declined, and the client goes on.
+TEST_F(ParticipantTest, ARoundWhoseReportIsGoneIsDeclined) {
+  const Recipe recipe = csv_recipe();
+  const auto participant = make(recipe, folder.write("complete.csv", kComplete).string());
+  ASSERT_TRUE(participant) << participant.error().message;
+  const std::vector<float> model((*participant)->weights(), 0.01F);
+  for (RoundId round = 1; round <= 3; ++round) {
+    ASSERT_TRUE((*participant)->report(task_of(recipe, round), model));
+    ASSERT_TRUE((*participant)->delivered());
+  }
+  const auto again = (*participant)->report(task_of(recipe, 1), model);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().kind, ErrorKind::kRefused) << again.error().message;
+  // The last one is still there, and so is what follows.
+  EXPECT_TRUE((*participant)->report(task_of(recipe, 3), model));
+  EXPECT_TRUE((*participant)->report(task_of(recipe, 4), model));
+}
+
+std::size_t peak_mb() {
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::size_t>(usage.ru_maxrss) / 1024;
+}
+
+TEST_F(ParticipantTest, TooMuchWorkIsRefusedBeforeAnyOfItIsDone) {
+  const MakeFactory never =
+      [](const TrainerRequest&) -> Result<std::shared_ptr<const TrainerFactory>> {
+    ADD_FAILURE() << "a network was made";
+    return fail(ErrorKind::kInternal, "made");
+  };
+  const std::size_t before = peak_mb();
+  for (const std::vector<std::string>& settings : std::vector<std::vector<std::string>>{
+           {"model.name=mlp(60000,60000)"},
+           {"model.name=mlp(60000,60000)", "bound.range=initial"},
+           {"data.resize=[3, 8000, 8000]", "train.batch_size=1"},
+           {"data.resize=[3, 8000, 8000]", "train.batch_size=1", "model.name=srr-medical"},
+           {"data.shape=[1, 100000, 100000]"},
+           {"train.epochs=100000"}}) {
+    const auto made = make(csv_recipe(settings), "/nowhere/data.csv", never);
+    ASSERT_FALSE(made) << settings.front();
+    EXPECT_EQ(made.error().kind, ErrorKind::kRefused) << made.error().message;
+    // By the client's limits, or by those of any network.
+    const std::string& why = made.error().message;
+    EXPECT_TRUE(why.find("more work") != std::string::npos ||
+                why.find("at most") != std::string::npos)
+        << why;
+  }
+  EXPECT_LT(peak_mb() - before, 50U);
+}
+
+TEST_F(ParticipantTest, TheOwnersWordForWorkCounts) {
+  policy.emplace();
+  policy->mechanisms = {"two-point"};
+  policy->shuffle = {"none"};
+  policy->models = {"linear"};
+  policy->recipes = {"any"};
+  policy->epsilon_per_round = policy->epsilon = 1e6;
+  policy->rounds = policy->min_batch = 1;
+  policy->rounds = 100;
+  policy->work.weights = 15;  // 4 * 3 + 3
+  const std::string data = folder.write("complete.csv", kComplete).string();
+  EXPECT_TRUE(make(csv_recipe(), data));
+  policy->work.weights = 14;
+  const auto refused = make(csv_recipe(), data);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("15 weights are more than 14"), std::string::npos);
+}
+
+TEST(Work, WeightsAreThoseOfTheNetwork) {
+  Recipe::Train train;
+  for (const NetworkInfo& info : networks()) {
+    const std::string name = info.name.starts_with("mlp") ? "mlp(200,100)" : info.name;
+    const Network network = find_network(name, info.input, info.classes).value();
+    EXPECT_EQ(work_of(train, network).weights, network.layout().size()) << name;
+  }
+}
+
+/// What samples are is the recipe's to say.
+TEST_F(ParticipantTest, ARecipeThatDoesNotSayWhatSamplesAreIsRefused) {
+  Recipe recipe = csv_recipe();
+  recipe.data.shape.clear();
+  recipe.data.classes = 0;
+  const auto made = make(recipe, folder.write("complete.csv", kComplete).string());
+  ASSERT_FALSE(made);
+  EXPECT_NE(made.error().message.find("data.shape and data.classes"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sotto::rpc

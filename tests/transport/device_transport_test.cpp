@@ -1,0 +1,222 @@
+// Rounds on an accelerator, here one that is made of the processor: clients go to it in the right
+// company, and the model is bit for bit that of clients one after the other.
+#include "transport/device/device_transport.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "plan/fake_ledger.h"
+#include "server/toy_run.h"
+#include "sotto/aggregate.h"
+
+namespace sotto {
+namespace {
+
+/// What the accelerator was asked for.
+struct Seen {
+  std::vector<std::size_t> companies;  // how many clients each time
+  std::uint64_t rounds = 0;
+};
+
+class FakeRounds final : public DeviceRounds {
+ public:
+  FakeRounds(const Layout& layout, DeviceClients clients, Seen& seen)
+      : layout_(layout), clients_(std::move(clients)), seen_(seen) {}
+  std::size_t most_clients() const noexcept override { return 7; }
+  bool takes(const Mechanism& mechanism) const override {
+    return mechanism.domain().shape == Shape::kBox;
+  }
+
+  Result<void> run(std::span<Client> clients, const Task& task) override {
+    const std::span<const float> model = task.model;
+    seen_.companies.push_back(clients.size());
+    std::set<std::size_t> sizes;
+    for (Client& client : clients) {
+      sizes.insert(client.samples.size());
+      ToyTrainer trainer(layout_);
+      SOTTO_CHECK(trainer.load(model));
+      SOTTO_CHECK(trainer.train(*clients_.data, client.samples, clients_.preprocess,
+                                clients_.options, std::move(client.train)));
+      std::vector<float> weights(layout_.size());
+      SOTTO_CHECK(trainer.store(weights));
+      if (task.weights) client.weights = weights;
+      if (task.differences) {
+        for (std::size_t i = 0; i < weights.size(); ++i) weights[i] -= model[i];
+      }
+      for (const Part& part : task.parts) {
+        std::vector<float> values;
+        for (const std::size_t t : part.tensors) {
+          const TensorSpec& tensor = layout_.tensors()[t];
+          values.insert(values.end(), weights.begin() + static_cast<std::ptrdiff_t>(tensor.offset),
+                        weights.begin() + static_cast<std::ptrdiff_t>(tensor.offset + tensor.size));
+        }
+        const Domain& domain = part.mechanism->domain();
+        Report report = part.mechanism->perturb(
+            bound(Update(domain.layout, std::move(values)), domain), client.perturb);
+        if (task.reports) {
+          client.reports.push_back(std::move(report));
+        } else {
+          reports_[std::string(part.mechanism->id())].emplace_back(part.mechanism,
+                                                                   std::move(report));
+        }
+      }
+    }
+    EXPECT_EQ(sizes.size(), 1U) << "clients of different sizes side by side";
+    return {};
+  }
+
+  Result<std::vector<SummedEnvelope>> take_sums(RoundId round) override {
+    ++seen_.rounds;
+    std::vector<SummedEnvelope> sums;
+    for (auto& [id, reports] : reports_) {
+      Aggregator all(reports.front().first, round);
+      for (auto& [mechanism, report] : reports) {
+        for (const Envelope& envelope : pack(std::move(report), round)) {
+          SOTTO_CHECK(all.accept(envelope));
+        }
+      }
+      SOTTO_TRY(SummedEnvelope sum, all.summed());
+      sums.push_back(std::move(sum));
+    }
+    reports_.clear();
+    return sums;
+  }
+  Times take_times() override { return {1.0, 0.5}; }
+
+ private:
+  Layout layout_;
+  DeviceClients clients_;
+  Seen& seen_;
+  std::map<std::string, std::vector<std::pair<std::shared_ptr<const Mechanism>, Report>>> reports_;
+};
+
+class DeviceFactory final : public TrainerFactory {
+ public:
+  DeviceFactory(Layout layout, Seen& seen) : toy_(std::move(layout)), seen_(seen) {}
+  Result<std::unique_ptr<Trainer>> make() const override { return toy_.make(); }
+  const Layout& layout() const noexcept override { return toy_.layout(); }
+  std::vector<float> initial_weights(std::uint64_t seed) const override {
+    return toy_.initial_weights(seed);
+  }
+  unsigned parallelism() const noexcept override { return toy_.parallelism(); }
+  Result<void> save(std::span<const float> weights,
+                    const std::filesystem::path& path) const override {
+    return toy_.save(weights, path);
+  }
+  Result<std::shared_ptr<DeviceRounds>> device_rounds(const DeviceClients& clients) const override {
+    return std::make_shared<FakeRounds>(layout(), clients, seen_);
+  }
+  std::string device() const override { return "fake"; }
+  std::string version() const override { return "toy"; }
+
+ private:
+  ToyFactory toy_;
+  Seen& seen_;
+};
+
+RunResult run_on_device(const Recipe& recipe, Seen& seen, const RunOptions& options = {}) {
+  auto result = run_recipe(recipe, options, [&seen](const TrainerRequest& request) {
+    return Result<std::shared_ptr<const TrainerFactory>>(
+        std::make_shared<const DeviceFactory>(request.network.layout(), seen));
+  });
+  EXPECT_TRUE(result) << result.error().message;
+  return result ? std::move(*result) : RunResult{};
+}
+
+TEST(DeviceTransport, GivesTheModelOfClientsOneAfterTheOther) {
+  const std::vector<std::string> noisy = {"privacy.mechanism=srr", "privacy.epsilon=3",
+                                          "privacy.radius=12", "privacy.precision=2"};
+  const auto with = [&noisy](std::vector<std::string> more) {
+    more.insert(more.end(), noisy.begin(), noisy.end());
+    return more;
+  };
+  for (const std::vector<std::string>& settings :
+       {std::vector<std::string>{}, with({}), with({"bound.payload=delta"}),
+        with({"shuffle.mode=shuffler", "shuffle.split=10", "shuffle.min_batch=2"}),
+        with({"data.partition=dirichlet(0.5)"})}) {
+    const Recipe recipe = toy_recipe(settings);
+    Seen seen;
+    const RunResult there = run_on_device(recipe, seen);
+    const RunResult here = run(recipe, {});
+    EXPECT_EQ(there.model, here.model);
+    ASSERT_EQ(there.rounds.size(), here.rounds.size());
+    EXPECT_EQ(seen.rounds, here.rounds.size());
+    for (std::size_t i = 0; i < here.rounds.size(); ++i) {
+      EXPECT_EQ(there.rounds[i].bytes_up, here.rounds[i].bytes_up);
+      EXPECT_EQ(there.rounds[i].reports, here.rounds[i].reports);
+      EXPECT_EQ(there.rounds[i].train_cpu_seconds, 1.0);
+    }
+    std::size_t clients = 0;
+    for (const std::size_t company : seen.companies) {
+      EXPECT_LE(company, 7U);
+      clients += company;
+    }
+    EXPECT_EQ(clients, 20 * here.rounds.size());
+  }
+}
+
+// Networks that encode records are trained side by side too, and are those that they become one
+// after the other: of a toy's network accuracy tells its weights, features don't.
+TEST(DeviceTransport, TrainsTheNetworksThatEncode) {
+  for (const char* partition : {"iid", "dirichlet(0.5)"}) {
+    const Recipe recipe =
+        toy_recipe({"encode.network=mlp(3)", "encode.epochs=2", "encode.lr=0.9",
+                    "encode.mechanism=none", "federation.clients=10", "federation.fraction=1",
+                    std::string("data.partition=") + partition});
+    Seen seen;
+    const RunResult there = run_on_device(recipe, seen);
+    const RunResult here = run(recipe, {});
+    EXPECT_EQ(there.model, here.model);
+    const nlohmann::json& encode = here.record->at("privacy").at("encode");
+    EXPECT_GT(encode.at("local_accuracy"), 0.0);
+    EXPECT_EQ(there.record->at("privacy").at("encode"), encode);
+    std::size_t clients = 0;
+    for (const std::size_t company : seen.companies) clients += company;
+    EXPECT_EQ(clients, 10 * (1 + there.rounds.size()));
+  }
+}
+
+// A ledger binds every charge to the report it was for, so clients hand their reports out.
+TEST(DeviceTransport, GivesReportsWhereALedgerBindsThem) {
+  const Recipe recipe =
+      toy_recipe({"privacy.mechanism=two-point", "privacy.epsilon=2", "privacy.radius=12",
+                  "shuffle.mode=shuffler", "shuffle.split=7", "shuffle.min_batch=2"});
+  const auto with = [](const std::shared_ptr<FakeLedger>& ledger) {
+    RunOptions options;
+    options.open_ledger = [ledger]() -> Result<std::shared_ptr<Ledger>> { return ledger; };
+    return options;
+  };
+  const auto charged = std::make_shared<FakeLedger>();
+  const auto expected = std::make_shared<FakeLedger>();
+  Seen seen;
+  const RunResult there = run_on_device(recipe, seen, with(charged));
+  const RunResult here = run(recipe, with(expected));
+  EXPECT_EQ(there.model, here.model);
+  EXPECT_EQ(seen.rounds, here.rounds.size());
+  ASSERT_EQ(charged->entries.size(), expected->entries.size());
+  for (std::size_t i = 0; i < expected->entries.size(); ++i) {
+    EXPECT_EQ(charged->entries[i].charge.report_hash, expected->entries[i].charge.report_hash);
+    EXPECT_FALSE(charged->entries[i].charge.report_hash.empty());
+  }
+  for (std::size_t i = 0; i < here.rounds.size(); ++i) {
+    EXPECT_EQ(there.rounds[i].bytes_up, here.rounds[i].bytes_up);
+  }
+}
+
+TEST(DeviceTransport, LeavesRoundsThatNeedMoreOfAClientToTheTransportBelow) {
+  for (const std::vector<std::string>& settings :
+       {std::vector<std::string>{"privacy.mechanism=privunit", "privacy.epsilon=3",
+                                 "bound.payload=delta"},
+        std::vector<std::string>{"privacy.mechanism=two-point", "privacy.epsilon=3",
+                                 "privacy.radius=12", "shuffle.mode=latency",
+                                 "shuffle.latency=5"}}) {
+    const Recipe recipe = toy_recipe(settings);
+    Seen seen;
+    const RunResult there = run_on_device(recipe, seen);
+    EXPECT_EQ(there.model, run(recipe, {}).model);
+    EXPECT_EQ(seen.rounds, 0U);
+  }
+}
+
+}  // namespace
+}  // namespace sotto
