@@ -41,14 +41,15 @@ std::vector<float> trained_weights(std::size_t count, const Range& range) {
   return weights;
 }
 
-Result<Cost> measure_row(const Experiment& experiment, const ExperimentRow& row, int turns) {
+Result<MeasuredCost> measure_row(const Experiment& experiment, const ExperimentRow& row,
+                                 int turns) {
   SOTTO_TRY(const std::string text,
             carried_recipe(row.recipe.empty() ? experiment.recipe : row.recipe));
   std::vector<std::string> settings = experiment.set;
   settings.insert(settings.end(), row.set.begin(), row.set.end());
   SOTTO_TRY(const Recipe recipe,
             parse_recipe(text, "recipes/" + experiment.recipe + ".toml", settings));
-  Cost cost;
+  MeasuredCost cost;
   cost.label = row.label;
   cost.weights = row.weights;
   if (!row.papers.empty()) cost.paper = row.papers.front();
@@ -89,20 +90,20 @@ nlohmann::ordered_json measured_head(const std::string& format, const Experiment
           {"date", today()}};
 }
 
-Result<std::vector<Cost>> measure_perturbation(const Experiment& experiment, int turns) {
-  std::vector<Cost> costs;
+Result<std::vector<MeasuredCost>> measure_perturbation(const Experiment& experiment, int turns) {
+  std::vector<MeasuredCost> costs;
   for (const ExperimentRow& row : experiment.rows) {
-    SOTTO_TRY(Cost cost, measure_row(experiment, row, turns));
+    SOTTO_TRY(MeasuredCost cost, measure_row(experiment, row, turns));
     costs.push_back(std::move(cost));
   }
   return costs;
 }
 
-nlohmann::ordered_json costs_json(const Experiment& experiment, const std::vector<Cost>& costs,
-                                  bool quick) {
+nlohmann::ordered_json costs_json(const Experiment& experiment,
+                                  const std::vector<MeasuredCost>& costs, bool quick) {
   nlohmann::ordered_json json = measured_head("sotto.cost.v1", experiment, quick);
   json["rows"] = nlohmann::ordered_json::array();
-  for (const Cost& cost : costs) {
+  for (const MeasuredCost& cost : costs) {
     json["rows"].push_back(
         {{"label", cost.label},
          {"weights", cost.weights},
@@ -114,9 +115,9 @@ nlohmann::ordered_json costs_json(const Experiment& experiment, const std::vecto
   return json;
 }
 
-std::string costs_csv(const std::vector<Cost>& costs) {
+std::string costs_csv(const std::vector<MeasuredCost>& costs) {
   std::string text = "label,weights,paper_seconds,prepare_seconds,perturb_seconds,memory_bytes\n";
-  for (const Cost& cost : costs) {
+  for (const MeasuredCost& cost : costs) {
     text += fmt::format("\"{}\",{},{},{},{},{}\n", cost.label, cost.weights,
                         cost.paper ? fmt::format("{}", cost.paper->high) : "", cost.prepare_seconds,
                         cost.perturb_seconds, cost.memory_bytes);
@@ -124,7 +125,7 @@ std::string costs_csv(const std::vector<Cost>& costs) {
   return text;
 }
 
-LineChart costs_chart(const Experiment& experiment, const std::vector<Cost>& costs) {
+LineChart costs_chart(const Experiment& experiment, const std::vector<MeasuredCost>& costs) {
   LineChart chart;
   chart.title = experiment.name + ": " + experiment.summary;
   chart.x_label = "weights of the model";
@@ -135,7 +136,7 @@ LineChart costs_chart(const Experiment& experiment, const std::vector<Cost>& cos
   Series paper{"paper", {}};
   Series perturb{"measured: perturbation", {}};
   Series prepare{"measured: making the mechanism, once", {}};
-  for (const Cost& cost : costs) {
+  for (const MeasuredCost& cost : costs) {
     if (cost.paper) paper.points.emplace_back(cost.weights, cost.paper->high);
     perturb.points.emplace_back(cost.weights, cost.perturb_seconds);
     prepare.points.emplace_back(cost.weights, cost.prepare_seconds);

@@ -16,7 +16,7 @@ namespace sotto {
 nlohmann::ordered_json measured_head(const std::string& format, const Experiment& experiment,
                                      bool quick);
 
-struct Cost {
+struct MeasuredCost {
   std::string label;
   double weights = 0.0;
   std::optional<PaperFigure> paper;  // seconds
@@ -26,11 +26,11 @@ struct Cost {
 };
 
 /// On one thread; `turns` times each.
-Result<std::vector<Cost>> measure_perturbation(const Experiment& experiment, int turns);
+Result<std::vector<MeasuredCost>> measure_perturbation(const Experiment& experiment, int turns);
 
-nlohmann::ordered_json costs_json(const Experiment& experiment, const std::vector<Cost>& costs,
-                                  bool quick);
-std::string costs_csv(const std::vector<Cost>& costs);
-LineChart costs_chart(const Experiment& experiment, const std::vector<Cost>& costs);
+nlohmann::ordered_json costs_json(const Experiment& experiment,
+                                  const std::vector<MeasuredCost>& costs, bool quick);
+std::string costs_csv(const std::vector<MeasuredCost>& costs);
+LineChart costs_chart(const Experiment& experiment, const std::vector<MeasuredCost>& costs);
 
 }  // namespace sotto

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "mechanism/value/likelihood_ranks.h"
+#include "mechanism/value/distance_ranks.h"
 
 namespace sotto {
 namespace {

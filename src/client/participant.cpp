@@ -161,7 +161,7 @@ Result<Spent> Participant::whole_cost() const {
   for (std::size_t slot = 0; slot < schedule.slots().size(); ++slot) {
     SOTTO_TRY(const std::vector<Part> parts,
               planner_.parts(schedule.first_round_of(slot), own_group()));
-    const Cost cost = cost_of(parts).cost;
+    const Cost cost = charge_of(parts).cost;
     // Who is picked is the server's choice, so the client counts on being in every round.
     const bool once = recipe_.federation.selection == "once";
     for (std::uint64_t i = once ? 1 : schedule.rounds_of(slot); i > 0; --i) spending.add(cost);
@@ -176,7 +176,7 @@ Result<void> Participant::check_policy(std::span<const Part> parts) const {
   facts.shuffle = recipe_.shuffle.mode;
   facts.model = recipe_.model.file.empty() ? recipe_.model.name : recipe_.model.file;
   facts.recipe = recipe_.fingerprint();
-  const Cost cost = cost_of(parts).cost;
+  const Cost cost = charge_of(parts).cost;
   facts.epsilon_per_round = cost.epsilon;
   facts.unit_epsilon = cost.unit_epsilon;
   facts.epsilon = whole_.epsilon;
@@ -232,7 +232,7 @@ Result<std::vector<Envelope>> Participant::report(const TaskHeader& task,
   const Terms terms{options_.run, recipe_.fingerprint(), recipe_.shuffle.mode == "shuffler",
                     options_.server_key, options_.authority};
   contract_ = make_contract(terms, task.round, task.group, parts, form, model_digest(model));
-  const RoundCost cost = cost_of(parts);
+  const RoundCharge cost = charge_of(parts);
   SOTTO_TRY(last_, ledger_->charge({options_.name, dataset_, options_.task, task.round,
                                     cost.mechanism_id, cost.cost}));
   if (last_.state != ChargeState::kCharged) {

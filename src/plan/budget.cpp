@@ -60,8 +60,8 @@ Limits limits_of(const Recipe& recipe, std::uint32_t client) {
   return limits;
 }
 
-RoundCost cost_of(std::span<const Part> parts) {
-  RoundCost all;
+RoundCharge charge_of(std::span<const Part> parts) {
+  RoundCharge all;
   if (parts.size() == 1) {
     const Mechanism& mechanism = *parts.front().mechanism;
     return {std::string(mechanism.id()), Cost::of(mechanism.guarantee())};
@@ -111,11 +111,11 @@ Result<Budget::Admission> Budget::admit(RoundId round, std::vector<ClientGroup>&
   std::vector<std::uint32_t> clients;
   std::vector<ChargeRequest> requests;
   for (const ClientGroup& group : groups) {
-    const RoundCost round_cost = cost_of(group.parts);
+    const RoundCharge charge = charge_of(group.parts);
     for (const std::uint32_t client : group.clients) {
       clients.push_back(client);
       requests.push_back(
-          {client_name(client), dataset_, task_, round, round_cost.mechanism_id, round_cost.cost});
+          {client_name(client), dataset_, task_, round, charge.mechanism_id, charge.cost});
     }
   }
   SOTTO_CHECK(open_accounts(clients));

@@ -32,11 +32,11 @@ struct ReportHash {
 
 /// What a client pays for a round in which it sends a report for each part, and what the ledger
 /// calls it: the mechanism's id, or a digest of several.
-struct RoundCost {
+struct RoundCharge {
   std::string mechanism_id;
   Cost cost;
 };
-RoundCost cost_of(std::span<const Part> parts);
+RoundCharge charge_of(std::span<const Part> parts);
 
 class Budget {
  public:

@@ -154,7 +154,7 @@ class HalfGrid final : public Broken {
       if ((symbol - half) % 2 != 0) continue;
       const Symbol whole = (symbol - half) / 2;
       if (whole < sound_.smallest() || whole > sound_.largest()) continue;
-      const Ranks ranks{50, grid().centred(weight)};
+      const DistanceRanks ranks{50, grid().centred(weight)};
       const std::size_t j = sound_.staircase().group_of_rank(ranks.rank(whole));
       if (sound_.staircase().size(j) % 2 == half) return sound_.log_prob(whole, weight);
     }
@@ -231,7 +231,7 @@ class BiasedPlaces final : public Broken {
     const Staircase& staircase = sound_.staircase();
     const std::size_t j = staircase.group_of_bits(std::uint64_t{words[0]} << 32);
     const std::int64_t place = static_cast<std::int64_t>(words[1] % 256) % staircase.size(j);
-    return Ranks{50, grid().centred(weight)}.output(staircase.begin(j) + place);
+    return DistanceRanks{50, grid().centred(weight)}.output(staircase.begin(j) + place);
   }
 };
 
@@ -266,7 +266,7 @@ TEST(Planted, DisjointSupports) {
 class RankFromOne final : public Broken {
  public:
   Symbol draw(float weight, Words words, MoreBits& more) const override {
-    const Ranks ranks{50, grid().centred(weight)};
+    const DistanceRanks ranks{50, grid().centred(weight)};
     return ranks.output((ranks.rank(sound_.draw(weight, words, more)) + 1) % 101);
   }
 };
@@ -275,7 +275,7 @@ class RankFromOne final : public Broken {
 class ClaimFromOne final : public Broken {
  public:
   double log_prob(Symbol symbol, float weight) const override {
-    const Ranks ranks{50, grid().centred(weight)};
+    const DistanceRanks ranks{50, grid().centred(weight)};
     return sound_.log_prob(ranks.output((ranks.rank(symbol) + 1) % 101), weight);
   }
 };

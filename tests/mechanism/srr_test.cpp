@@ -297,7 +297,7 @@ TEST_F(Slow, PlacesInALargeGroupAreUniform) {
   for (int i = 0; i < draws; ++i) {
     const std::uint64_t word = words.next_u64();
     const Symbol symbol = draw(channel, 0.0F, 0, static_cast<std::uint32_t>(word));
-    const auto rank = static_cast<std::uint64_t>(Ranks{grid->radius(), 0}.rank(symbol));
+    const auto rank = static_cast<std::uint64_t>(DistanceRanks{grid->radius(), 0}.rank(symbol));
     const auto first_word = [&](std::uint64_t place) { return ((place << 32) + size - 1) / size; };
     of_three += first_word(rank + 1) - first_word(rank) == 3 ? 1 : 0;
   }

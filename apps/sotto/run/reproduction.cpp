@@ -153,7 +153,7 @@ void forget_folder(const std::filesystem::path& out) {
 }
 
 Result<Reproduced> reproduce_cost(const Experiment& experiment, const ReproduceOptions& options) {
-  SOTTO_TRY(const std::vector<Cost> costs,
+  SOTTO_TRY(const std::vector<MeasuredCost> costs,
             measure_perturbation(experiment, options.quick ? 3 : 21));
   const auto seconds = [](double value) {
     return value < 0.1 ? number(1000.0 * value, 3) + " ms" : number(value, 4) + " s";
@@ -165,7 +165,7 @@ Result<Reproduced> reproduce_cost(const Experiment& experiment, const ReproduceO
   measured.facts = fmt::format("{}, {}, one thread, median", today(), machine_text());
   measured.header = {
       "configuration", "weights", "paper", "perturbation", "making the mechanism, once", "memory"};
-  for (const Cost& cost : costs) {
+  for (const MeasuredCost& cost : costs) {
     measured.rows.push_back({cost.label, with_commas(static_cast<std::uint64_t>(cost.weights)),
                              cost.paper ? seconds(cost.paper->high) : "-",
                              seconds(cost.perturb_seconds), seconds(cost.prepare_seconds),

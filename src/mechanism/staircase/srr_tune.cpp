@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "mechanism/staircase/srr_groups.h"
-#include "mechanism/value/likelihood_ranks.h"
+#include "mechanism/value/distance_ranks.h"
 
 namespace sotto {
 namespace {

@@ -115,7 +115,7 @@ double Staircase::least_common() const {
   return exact::round_down(sum / (Integer(1) << 64));
 }
 
-double Staircase::mean_output(const Ranks& input) const {
+double Staircase::mean_output(const DistanceRanks& input) const {
   // All outputs together sum to zero, so only what a group has beyond the last one counts.
   double mean = 0.0;
   double before = 0.0;
@@ -128,7 +128,7 @@ double Staircase::mean_output(const Ranks& input) const {
   return mean;
 }
 
-double Staircase::mean_of(const Ranks& input, double RankSums::*part) const {
+double Staircase::mean_of(const DistanceRanks& input, double RankSums::*part) const {
   double sum = 0.0;
   double before = 0.0;
   for (std::size_t j = 0; j < groups(); ++j) {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/exact/exact.h"
-#include "mechanism/value/likelihood_ranks.h"
+#include "mechanism/value/distance_ranks.h"
 #include "sotto/result.h"
 
 namespace sotto {
@@ -57,16 +57,18 @@ class Staircase {
   double least_common() const;
 
   /// The mean of the centred output index, and the mean square and magnitude of output minus input.
-  double mean_output(const Ranks& input) const;
-  double mean_square(const Ranks& input) const { return mean_of(input, &RankSums::second); }
-  double mean_magnitude(const Ranks& input) const { return mean_of(input, &RankSums::absolute); }
+  double mean_output(const DistanceRanks& input) const;
+  double mean_square(const DistanceRanks& input) const { return mean_of(input, &RankSums::second); }
+  double mean_magnitude(const DistanceRanks& input) const {
+    return mean_of(input, &RankSums::absolute);
+  }
   /// The least-squares slope of mean_output over all inputs of the grid of radius (d-1)/2.
   double slope() const;
 
  private:
   bool holds(double epsilon) const;
   /// The expectation of what `part` sums over the ranks.
-  double mean_of(const Ranks& input, double RankSums::*part) const;
+  double mean_of(const DistanceRanks& input, double RankSums::*part) const;
 
   std::vector<std::int64_t> sizes_;
   std::vector<std::int64_t> begins_;       // m + 1

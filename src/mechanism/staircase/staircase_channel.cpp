@@ -110,7 +110,7 @@ std::size_t staircase_kernel(const StaircaseKernel& k, const float* weights,
     const VI s =
         hn::Combine(i32, centred_half(k, weights + i + lanes / 2), centred_half(k, weights + i));
     const VI rank = hn::Add(group.begin, hn::BitCast(i32, high));
-    // Ranks::output: odd ranks lie below the input, even ones above.
+    // DistanceRanks::output: odd ranks lie below the input, even ones above.
     const VI odd_rank = hn::Sub(hn::Zero(i32), hn::And(rank, one));
     const VI distance = hn::ShiftRight<1>(hn::Add(rank, one));
     const VI near = hn::Add(s, hn::Sub(hn::Xor(distance, odd_rank), odd_rank));
@@ -239,7 +239,7 @@ double StaircaseChannel::log_prob(Symbol symbol, float weight) const {
 }
 
 Moments StaircaseChannel::moments(float weight) const {
-  const Ranks ranks = ranks_of(weight);
+  const DistanceRanks ranks = ranks_of(weight);
   const auto input = static_cast<double>(ranks.centred);
   const double output = staircase_.mean_output(ranks);
   const double moved = output - input;
@@ -275,7 +275,7 @@ bool StaircaseChannel::sums_to_one(float weight) const {
   if (chances != exact::Integer(1) << 64 || outputs != grid_.size()) return false;
   // Beyond kMostCounted outputs, distinct ranks have distinct outputs by their formula alone.
   if (outputs > kMostCounted) return true;
-  const Ranks ranks = ranks_of(weight);
+  const DistanceRanks ranks = ranks_of(weight);
   std::vector<bool> seen(static_cast<std::size_t>(outputs), false);
   for (std::int64_t t = 0; t < outputs; ++t) {
     const std::int64_t index = ranks.output(t) + grid_.radius();

@@ -51,7 +51,7 @@ class StaircaseChannel final : public Channel {
   std::vector<Constant> constants() const override;
 
  private:
-  Ranks ranks_of(float weight) const { return {grid_.radius(), grid_.centred(weight)}; }
+  DistanceRanks ranks_of(float weight) const { return {grid_.radius(), grid_.centred(weight)}; }
 
   DecimalGrid grid_;
   Staircase staircase_;

@@ -49,12 +49,12 @@ struct NormalTraits<double> {
 
 /// Taylor coefficients: 1 / (2n + 1) of atanh, (-1)^n / (2n + 1)! of sine, (-1)^n / (2n)! of
 /// cosine.
-enum class Series { kAtanh, kSine, kCosine };
+enum class Expansion { kAtanh, kSine, kCosine };
 template <class T>
-constexpr T coefficient(Series series, int n) {
-  if (series == Series::kAtanh) return T(1) / static_cast<T>(2 * n + 1);
+constexpr T coefficient(Expansion series, int n) {
+  if (series == Expansion::kAtanh) return T(1) / static_cast<T>(2 * n + 1);
   double factorial = 1.0;  // exact to 18!
-  const int order = series == Series::kSine ? 2 * n + 1 : 2 * n;
+  const int order = series == Expansion::kSine ? 2 * n + 1 : 2 * n;
   for (int k = 2; k <= order; ++k) factorial *= k;
   return static_cast<T>((n % 2 == 0 ? 1.0 : -1.0) / factorial);
 }
@@ -67,7 +67,7 @@ namespace sotto::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// The sum of coefficient(kFrom + n) z^n for n < kTerms, by Horner's rule, innermost first.
-template <Series kSeries, int kFrom, int kTerms, class D, class V>
+template <Expansion kSeries, int kFrom, int kTerms, class D, class V>
 HWY_INLINE V series(D d, V z) {
   constexpr auto kFirst = coefficient<hn::TFromD<D>>(kSeries, kFrom);
   if constexpr (kTerms == 1) {
@@ -104,7 +104,7 @@ HWY_INLINE hn::Vec<D> radius(D d, VU word) {
   const auto z = hn::Mul(s, s);
   const auto twice = hn::Add(s, s);
   const auto tail =
-      hn::Mul(hn::Mul(twice, z), (series<Series::kAtanh, 1, Traits::kLogTerms>(d, z)));
+      hn::Mul(hn::Mul(twice, z), (series<Expansion::kAtanh, 1, Traits::kLogTerms>(d, z)));
   const auto low = hn::Add(hn::Mul(power, hn::Set(d, Traits::kLn2Low)), tail);
   const auto ln = hn::Add(hn::Mul(power, hn::Set(d, Traits::kLn2High)), hn::Add(twice, low));
   return hn::Sqrt(hn::Max(hn::Mul(ln, hn::Set(d, T(-2))), hn::Zero(d)));
@@ -126,10 +126,11 @@ HWY_INLINE hn::Vec<D> pair(D d, VU radius_word, VU angle_word, hn::Vec<D>& first
       hn::Mul(hn::ConvertTo(d, hn::BitCast(whole, rest)), hn::Set(d, Traits::kAngleUnit));
   const auto z = hn::Mul(a, a);
   // a + a z (-1/6 + ...) and 1 + z (-1/2 + ...): the small part is added last.
-  const auto sine =
-      hn::Add(a, hn::Mul(hn::Mul(a, z), (series<Series::kSine, 1, Traits::kSineTerms - 1>(d, z))));
-  const auto cosine = hn::Add(
-      hn::Set(d, T(1)), hn::Mul(z, (series<Series::kCosine, 1, Traits::kCosineTerms - 1>(d, z))));
+  const auto sine = hn::Add(
+      a, hn::Mul(hn::Mul(a, z), (series<Expansion::kSine, 1, Traits::kSineTerms - 1>(d, z))));
+  const auto cosine =
+      hn::Add(hn::Set(d, T(1)),
+              hn::Mul(z, (series<Expansion::kCosine, 1, Traits::kCosineTerms - 1>(d, z))));
   const auto swap = hn::RebindMask(d, hn::TestBit(angle_word, hn::Set(bits, kTop >> 2)));
   const auto x = hn::Mul(r, hn::IfThenElse(swap, sine, cosine));
   const auto y = hn::Mul(r, hn::IfThenElse(swap, cosine, sine));

@@ -25,7 +25,7 @@ monitor::Event begun(const RoundPlan& plan) {
   event.epsilon = 0.0;
   event.delta = 0.0;
   for (const ClientGroup& group : plan.groups) {
-    const Cost cost = cost_of(group.parts).cost;
+    const Cost cost = charge_of(group.parts).cost;
     event.epsilon = std::max(*event.epsilon, cost.epsilon);
     event.delta = std::max(*event.delta, cost.delta);
   }

@@ -15,7 +15,7 @@
 
 namespace sotto {
 
-struct Ranks {
+struct DistanceRanks {
   std::int64_t radius;   // R
   std::int64_t centred;  // s
 
@@ -46,7 +46,7 @@ struct RankSums {
   double absolute;
 };
 
-inline RankSums sums_before(std::int64_t end, const Ranks& ranks) {
+inline RankSums sums_before(std::int64_t end, const DistanceRanks& ranks) {
   const std::int64_t shorter = ranks.shorter();
   if (end <= 2 * shorter + 1) {
     // Distances below the input 1 .. end/2, above it 0 .. (end-1)/2.
