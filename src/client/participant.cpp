@@ -5,12 +5,12 @@
 
 #include "account/ledger/ledger_spending.h"
 #include "client/own_samples.h"
+#include "client/recipe_training.h"
 #include "client/work.h"
 #include "plan/baselines.h"
 #include "plan/budget.h"
 #include "plan/round_plan.h"
 #include "server/attendance.h"
-#include "server/server_step.h"
 #include "shuffle/report_form.h"
 #include "sotto/features.h"
 
@@ -32,22 +32,14 @@ Result<void> check_form(std::span<const Envelope> report, const ReportForm& form
               "those that it was made for");
 }
 
-/// What the client's own engine is set up from: the recipe's training on the client's data.
-Recipe own_recipe(const Recipe& recipe, const ParticipantOptions& options) {
-  Recipe own = recipe;
-  own.data.name = options.data;
-  own.data.labels = options.labels;
-  own.data.test.clear();
-  own.data.test_labels.clear();
-  own.model.file = options.model_file;
-  if (!options.share) {
-    own.data.partition = "iid";
-    own.federation.clients = 1;
-    own.federation.fraction = 1.0;
-    own.federation.k = 0;
-    own.shuffle.min_batch = 1;
-  }
-  return own;
+/// The client's own data; the recipe says only how a simulation would cut them.
+DataRequest own_request(const Recipe& recipe, const ParticipantOptions& options) {
+  DataRequest request;
+  request.source = options.data;
+  request.labels = options.labels;
+  request.test_fraction = recipe.data.test_fraction;
+  request.folder = options.data_folder;
+  return request;
 }
 
 /// What training works on, and how much of it there is.
@@ -134,21 +126,24 @@ Result<std::unique_ptr<Participant>> Participant::make(const Recipe& recipe,
 }
 
 Result<void> Participant::set_up(const MakeFactory& make_factory) {
-  RunOptions run;
-  run.threads = 1;
   OwnData own;
-  own.request = data_request(own_recipe(recipe_, options_), options_.data_folder);
+  own.request = own_request(recipe_, options_);
   if (options_.share) own.share = options_.index;
   own.note = options_.on_note;
-  SOTTO_TRY(OwnSamples samples, read_own_samples(recipe_, *sample_form(recipe_), own));
+  SOTTO_TRY(samples_, read_own_samples(recipe_, *sample_form(recipe_), own));
   Recipe trained = recipe_;
   trained.model.file = options_.model_file;
-  SOTTO_TRY(setup_, make_client_setup(trained, std::move(samples), run, make_factory));
-  if (setup_.factory->layout().fingerprint() != layout_.fingerprint()) {
+  const Dataset& mine = samples_.data.train;
+  SOTTO_TRY(Preprocess preprocess, recipe_preprocess(trained, mine));
+  SOTTO_TRY(factory_, recipe_factory(trained, mine, preprocess, make_factory));
+  if (factory_->layout().fingerprint() != layout_.fingerprint()) {
     return fail(ErrorKind::kInternal, "the trainer's network is not the one that was planned");
   }
-  setup_.transport->system_bits = !options_.rehearsal;
-  setup_.transport->on_training_error = [note = options_.on_note](const Error& error) {
+  SOTTO_TRY(trainer_, factory_->make());
+  if (uses_batch_statistics(recipe_, layout_)) trainer_->use_batch_statistics(true);
+  settings_ = recipe_client_settings(trained, mine, std::move(preprocess));
+  client_.emplace(settings_, std::make_shared<const Layout>(factory_->layout()), *trainer_);
+  client_->on_training_error = [note = options_.on_note](const Error& error) {
     if (note) note(error.message + ": reporting as if without samples");
   };
   return {};
@@ -246,18 +241,24 @@ Result<std::vector<Envelope>> Participant::report(const TaskHeader& task,
     SOTTO_CHECK(check_form(made, form));
     return made;
   }
-  RoundPlan plan;
-  plan.round = task.round;
-  plan.split = static_cast<std::size_t>(recipe_.shuffle.split);
-  plan.payload = payload_of(recipe_.bound);
-  plan.fills_ball = recipe_.bound.normalize;
-  plan.groups.push_back({{options_.share ? options_.index : 0}, std::move(parts)});
+  const std::uint32_t self = options_.share ? options_.index : 0;
+  RoundPlan plan = recipe_plan(recipe_, task.round);
+  plan.latency = 0.0;  // whoever sends the envelopes delays them
+  plan.groups.push_back({{self}, std::move(parts)});
+  ClientTask work;
+  work.client = self;
+  work.samples = samples_.partition.client(self);
+  work.bits = [&](std::string_view purpose) {
+    if (!options_.rehearsal) return BitSource::from_system();
+    const auto seed = static_cast<std::uint64_t>(recipe_.federation.seed);
+    return BitSource::from_seed(seed, purpose, {task.round, self});
+  };
   std::vector<Envelope> envelopes;
   const EnvelopeSink keep = [&](const Envelope& envelope) -> Result<void> {
     envelopes.push_back(envelope);
     return {};
   };
-  SOTTO_CHECK(setup_.transport->collect(plan, model, std::span(&keep, 1)));
+  SOTTO_CHECK(client_->run(plan, plan.groups.front(), model, std::move(work), keep));
   SOTTO_CHECK(ledger_->bind(last_, write_report(envelopes)));
   return envelopes;
 }

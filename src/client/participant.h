@@ -8,12 +8,14 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "client/client.h"
+#include "client/own_samples.h"
 #include "plan/planner.h"
 #include "server/coordinator/collection.h"
-#include "server/setup.h"
 #include "sotto/federation.h"
 #include "sotto/ledger.h"
 #include "sotto/policy.h"
@@ -102,7 +104,11 @@ class Participant {
   Layout layout_;
   identity::Work work_;
   Planner planner_;
-  Setup setup_;
+  OwnSamples samples_;
+  std::shared_ptr<const TrainerFactory> factory_;
+  std::unique_ptr<Trainer> trainer_;
+  ClientSettings settings_;
+  std::optional<Client> client_;
   std::shared_ptr<Ledger> ledger_;
   /// One name whatever the server's recipe says, so that no server opens another account.
   std::string dataset_ = "data";

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "client/client.h"
 #include "server/attendance.h"
 #include "sotto/federation.h"
-#include "transport/local/local_transport.h"
 
 namespace sotto {
 
