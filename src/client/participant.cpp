@@ -32,6 +32,28 @@ Result<void> check_form(std::span<const Envelope> report, const ReportForm& form
               "those that it was made for");
 }
 
+/// What is bound to a charge: the digest of the model that the report was made from, then the
+/// report.
+std::vector<std::byte> write_made(std::span<const Envelope> envelopes, const std::string& model) {
+  const auto digest = std::as_bytes(std::span(model));
+  std::vector<std::byte> bytes(digest.begin(), digest.end());
+  const std::vector<std::byte> report = write_report(envelopes);
+  bytes.insert(bytes.end(), report.begin(), report.end());
+  return bytes;
+}
+
+/// Under the contract of another model the report would tell whose it is.
+Result<std::vector<Envelope>> read_made(std::span<const std::byte> bytes,
+                                        const std::string& model) {
+  if (bytes.size() < model.size() ||
+      !std::ranges::equal(bytes.first(model.size()), std::as_bytes(std::span(model)))) {
+    return fail(ErrorKind::kRefused,
+                "the server asks again for a round's report with another model than the one that "
+                "it was made from");
+  }
+  return read_report(bytes.subspan(model.size()));
+}
+
 /// The client's own data; the recipe says only how a simulation would cut them.
 DataRequest own_request(const Recipe& recipe, const ParticipantOptions& options) {
   DataRequest request;
@@ -133,7 +155,7 @@ Result<void> Participant::set_up(const MakeFactory& make_factory) {
   SOTTO_TRY(samples_, read_own_samples(recipe_, *sample_form(recipe_), own));
   Recipe trained = recipe_;
   trained.model.file = options_.model_file;
-  const Dataset& mine = samples_.data.train;
+  const Dataset& mine = samples_->data.train;
   SOTTO_TRY(Preprocess preprocess, recipe_preprocess(trained, mine));
   SOTTO_TRY(factory_, recipe_factory(trained, mine, preprocess, make_factory));
   if (factory_->layout().fingerprint() != layout_.fingerprint()) {
@@ -237,7 +259,7 @@ Result<std::vector<Envelope>> Participant::report(const TaskHeader& task,
       return fail(ErrorKind::kRefused, bytes.error().message + "; the round is declined");
     }
     if (!bytes) return tl::unexpected(bytes.error());
-    SOTTO_TRY(std::vector<Envelope> made, read_report(*bytes));
+    SOTTO_TRY(std::vector<Envelope> made, read_made(*bytes, contract_.model));
     SOTTO_CHECK(check_form(made, form));
     return made;
   }
@@ -247,7 +269,7 @@ Result<std::vector<Envelope>> Participant::report(const TaskHeader& task,
   plan.groups.push_back({{self}, std::move(parts)});
   ClientTask work;
   work.client = self;
-  work.samples = samples_.partition.client(self);
+  work.samples = samples_->partition.client(self);
   work.bits = [&](std::string_view purpose) {
     if (!options_.rehearsal) return BitSource::from_system();
     const auto seed = static_cast<std::uint64_t>(recipe_.federation.seed);
@@ -259,7 +281,7 @@ Result<std::vector<Envelope>> Participant::report(const TaskHeader& task,
     return {};
   };
   SOTTO_CHECK(client_->run(plan, plan.groups.front(), model, std::move(work), keep));
-  SOTTO_CHECK(ledger_->bind(last_, write_report(envelopes)));
+  SOTTO_CHECK(ledger_->bind(last_, write_made(envelopes, contract_.model)));
   return envelopes;
 }
 

@@ -104,7 +104,7 @@ class Participant {
   Layout layout_;
   identity::Work work_;
   Planner planner_;
-  OwnSamples samples_;
+  std::optional<OwnSamples> samples_;
   std::shared_ptr<const TrainerFactory> factory_;
   std::unique_ptr<Trainer> trainer_;
   ClientSettings settings_;

@@ -108,7 +108,7 @@ Result<void> Spool::leave() {
   if (memory_.current) {
     spool_files::Memory next = memory_;
     const spool_files::RoundName name = *memory_.current;
-    next.floors[name.run] = name.round + 1;
+    next.floors[name.run] = std::uint64_t{name.round} + 1;  // never 0 again
     next.current.reset();
     next.past.push_back({name, asked(name.run, name.round)});
     if (next.past.size() > kPastRounds) next.past.erase(next.past.begin());
@@ -163,7 +163,7 @@ void Spool::load_batch(const std::string& digest) {
       for (const std::string& sender : batch.closed.senders) {
         batch.reports.try_emplace(sender, Report{0, false});
       }
-      judge(batch);
+      judge(batch, folder);
     } else {
       // Nobody knows its members and order any more: sent again it would be another batch.
       notes_.push_back(closed.error().message + "; nothing more of this batch leaves");
@@ -176,11 +176,20 @@ void Spool::load_batch(const std::string& digest) {
   batches_.insert_or_assign(digest, std::move(batch));
 }
 
-void Spool::judge(Batch& batch) {
+void Spool::judge(Batch& batch, const std::filesystem::path& folder) {
   const auto sound = std::ranges::count_if(batch.closed.senders, [&](const std::string& sender) {
     return batch.reports.at(sender).sound;
   });
   if (batch.state != BatchState::kClosed) return;
+  if (static_cast<std::size_t>(sound) == batch.closed.senders.size()) return;
+  if (spool_files::has_begun(folder)) {
+    // What stands in a report's place would show which chunks it had before.
+    batch.state = BatchState::kStopped;
+    notes_.push_back(
+        "a report of a closed batch is damaged, and some of it may have left; nothing more of it "
+        "leaves");
+    return;
+  }
   if (static_cast<std::uint64_t>(sound) >= std::max<std::uint64_t>(1, batch.closed.minimum)) return;
   batch.state = BatchState::kStopped;
   notes_.push_back("damaged reports leave a closed batch with " + std::to_string(sound) + " of " +
@@ -331,6 +340,7 @@ Result<std::vector<std::vector<std::byte>>> Spool::batch(std::size_t group, std:
   }
   const std::uint64_t size = batch->contract.chunk_bytes;
   if (position >= batch->contract.chunks) return refuse("there is no such position");
+  SOTTO_CHECK(spool_files::note_begun(batch_folder(round_.contracts[group])));
   const auto stream_of = [&](const char* purpose, std::uint64_t number) {
     const auto& key = batch->closed.key;
     return BitSource::from_seed(key[0], purpose, {key[1], key[2], key[3], position, number});
@@ -346,7 +356,7 @@ Result<std::vector<std::vector<std::byte>>> Spool::batch(std::size_t group, std:
       if (!file.read(reinterpret_cast<char*>(chunk.data()), static_cast<std::streamsize>(size))) {
         notes_.push_back(path.string() + ": cannot be read any more");
         report.sound = false;
-        judge(*batch);
+        judge(*batch, batch_folder(round_.contracts[group]));
       }
     }
     if (!report.sound) stream_of("damaged", chunks.size()).fill(chunk);

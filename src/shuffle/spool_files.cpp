@@ -14,6 +14,7 @@ namespace {
 constexpr const char* kMemory = "state.json";
 constexpr const char* kMemoryFormat = "sotto.spool.v2";
 constexpr const char* kBatch = "batch.json";
+constexpr const char* kBegun = "begun";
 constexpr const char* kOthers = "others";
 /// The last line of a report's file: how long the text before it is.
 constexpr std::string_view kLastLine = "facts ";
@@ -94,7 +95,7 @@ Result<Memory> read_memory(const std::filesystem::path& folder) {
     }
     if (!json.at("current").is_null()) read.current = name_from(json.at("current"));
     for (const auto& [run, floor] : json.at("floors").items()) {
-      read.floors[tag_of(run)] = floor.get<RoundId>();
+      read.floors[tag_of(run)] = floor.get<std::uint64_t>();
     }
     for (const nlohmann::json& past : json.at("past")) {
       Memory::Past round{name_from(past), {}};
@@ -213,6 +214,15 @@ Result<ReportFacts> check_report(const std::filesystem::path& file) {
     return damaged("is not what was written");
   }
   return facts;
+}
+
+bool has_begun(const std::filesystem::path& folder) {
+  return std::filesystem::exists(folder / kBegun);
+}
+
+Result<void> note_begun(const std::filesystem::path& folder) {
+  if (has_begun(folder)) return {};
+  return write_file_atomically(folder / kBegun, std::string("begun\n"), Readers::kOwner);
 }
 
 bool has_batch(const std::filesystem::path& folder) {

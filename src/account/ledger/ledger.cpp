@@ -247,6 +247,15 @@ class SqliteLedger final : public Ledger {
     };
     item = own_ ? book_.find_round_of_client(request) : book_.find_round(request);
     if (item != nullptr) {
+      // Another account has paid for it: its report may be sent again, but none is made from the
+      // data of this one.
+      const std::string& paid = book_.account_of(*item).dataset;
+      if (own_ && item->state == ChargeState::kCharged &&
+          (book_.is_declared(paid) ? paid : std::string()) != *own_) {
+        return refuse("the round was charged to " +
+                      (book_.is_declared(paid) ? "account '" + paid + "'" : "the whole ledger") +
+                      ", and its report is still to be made there");
+      }
       if (book_.mechanism_of(*item) == request.mechanism_id &&
           same_cost(book_.cost_of(*item), request.cost)) {
         return {};

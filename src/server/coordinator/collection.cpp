@@ -70,6 +70,7 @@ Result<void> Collection::begin_batch(std::size_t index, std::uint64_t reports, s
   }
   if (skip != group.taken) return refuse("it does not go on where the last one ended");
   group.batch = reports;
+  ++group.stream;
   return {};
 }
 

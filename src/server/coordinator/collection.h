@@ -43,6 +43,7 @@ class Collection {
     std::optional<std::uint64_t>
         batch;                      // reports that the shuffler has for us, once it has said so
     std::uint64_t taken = 0;        // chunks of its sequence
+    std::uint64_t stream = 0;       // the call that delivers them now; an older one is too late
     std::uint64_t dropped = 0;      // of these, not what the round asked for
     std::uint64_t well_formed = 0;  // of those of the position that is being taken
     std::optional<std::uint64_t> fewest;   // well-formed ones at any position before it

@@ -126,10 +126,11 @@ class Coordinator final : public Transport {
   /// How many reports of the round the shuffler says it holds, for whoever watches: nothing else
   /// follows from it.
   void held(RoundId round, std::uint64_t reports);
-  Result<void> begin_batch(RoundId round, const Attempt& attempt, std::size_t group,
-                           std::uint64_t reports, std::uint64_t skip);
+  /// The number of the stream that begins: chunks of those before it are refused from now on.
+  Result<std::uint64_t> begin_batch(RoundId round, const Attempt& attempt, std::size_t group,
+                                    std::uint64_t reports, std::uint64_t skip);
   /// The next chunk of the group's sequence.
-  Result<void> deliver(const Attempt& attempt, std::size_t group,
+  Result<void> deliver(const Attempt& attempt, std::size_t group, std::uint64_t stream,
                        std::span<const std::byte> sealed);
   const Settings& settings() const { return settings_; }
 
