@@ -90,6 +90,9 @@ class Transport {
   /// Asks the plan's clients to train on `model` and hands every envelope to one of `sinks`.
   virtual Result<Delivery> collect(const RoundPlan& plan, std::span<const float> model,
                                    std::span<const EnvelopeSink> sinks) = 0;
+  /// Whether one client has been two of the plan's numbers: a number's rounds are then fewer than
+  /// that client's.
+  virtual bool clients_moved() const { return false; }
 };
 
 struct RoundMetrics {

@@ -109,6 +109,18 @@ Result<Outline> outline_of(const Recipe& recipe, const ParticipantOptions& optio
   return outline;
 }
 
+/// What a policy can judge of a recipe without computing anything.
+identity::PlanFacts named_facts(const Recipe& recipe, const ParticipantOptions& options) {
+  identity::PlanFacts facts;
+  facts.mechanisms = {recipe.privacy.mechanism};
+  facts.shuffle = recipe.shuffle.mode;
+  facts.model = recipe.model.file.empty() ? recipe.model.name : recipe.model.file;
+  facts.recipe = recipe.fingerprint();
+  facts.min_batch = static_cast<std::uint64_t>(recipe.shuffle.min_batch);
+  facts.server_key = options.server_key;
+  return facts;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Participant>> Participant::make(const Recipe& recipe,
@@ -128,11 +140,16 @@ Result<std::unique_ptr<Participant>> Participant::make(const Recipe& recipe,
                                          " clients, and its recipe " +
                                          std::to_string(recipe.federation.clients));
   }
+  if (options.policy) {
+    // What the recipe's text alone decides, before any work is done for it.
+    SOTTO_CHECK(identity::check(*options.policy, named_facts(recipe, options)));
+  }
   SOTTO_TRY(Outline outline, outline_of(recipe, options, make_factory));
   SOTTO_TRY(Planner planner,
             Planner::make(recipe, outline.layout, outline.initial,
                           share_of_clients(options.clients,
-                                           clients_per_round(recipe.federation, options.clients))));
+                                           clients_per_round(recipe.federation, options.clients)),
+                          options.index));
   std::unique_ptr<Participant> participant(new Participant(
       recipe, std::move(options), std::move(outline.layout), outline.work, std::move(planner)));
   participant->ledger_ = std::move(ledger);
@@ -140,7 +157,9 @@ Result<std::unique_ptr<Participant>> Participant::make(const Recipe& recipe,
   SOTTO_TRY(const std::vector<Part> first,
             participant->planner_.parts(1, participant->own_group()));
   SOTTO_CHECK(participant->check_policy(first));
-  SOTTO_CHECK(ReportForm::make(first, static_cast<std::size_t>(recipe.shuffle.split)));
+  SOTTO_TRY(const ReportForm form,
+            ReportForm::make(first, static_cast<std::size_t>(recipe.shuffle.split)));
+  SOTTO_CHECK(participant->check_chunks(form.chunks()));
   SOTTO_CHECK(participant->ledger_->set_limits(participant->options_.name, participant->dataset_,
                                                participant->options_.limits));
   SOTTO_CHECK(participant->set_up(make_factory));
@@ -188,21 +207,23 @@ Result<Spent> Participant::whole_cost() const {
 
 Result<void> Participant::check_policy(std::span<const Part> parts) const {
   if (!options_.policy) return {};
-  identity::PlanFacts facts;
-  for (const Part& part : parts) facts.mechanisms.push_back(part.spec.name);
-  facts.shuffle = recipe_.shuffle.mode;
-  facts.model = recipe_.model.file.empty() ? recipe_.model.name : recipe_.model.file;
-  facts.recipe = recipe_.fingerprint();
+  identity::PlanFacts facts = named_facts(recipe_, options_);
   const Cost cost = charge_of(parts).cost;
   facts.epsilon_per_round = cost.epsilon;
   facts.unit_epsilon = cost.unit_epsilon;
   facts.epsilon = whole_.epsilon;
   facts.delta = whole_.delta_sum;
   facts.rounds = whole_.rounds;
-  facts.min_batch = static_cast<std::uint64_t>(recipe_.shuffle.min_batch);
   facts.work = work_;
-  facts.server_key = options_.server_key;
   return identity::check(*options_.policy, facts);
+}
+
+/// Small chunks take far more memory than the weights in them.
+Result<void> Participant::check_chunks(std::size_t chunks) const {
+  constexpr std::size_t kChunkBytes = 512;
+  identity::Work work = work_;
+  work.memory_mb += chunks * kChunkBytes >> 20U;
+  return identity::check(options_.policy ? options_.policy->work : identity::WorkLimits{}, work);
 }
 
 std::uint32_t Participant::minimum() const {
@@ -231,7 +252,10 @@ Result<std::vector<Part>> Participant::parts_of(const TaskHeader& task) {
     }
     SOTTO_CHECK(planner_.restore_ranges(std::move(ranges)));
   }
-  SOTTO_TRY(std::vector<Part> parts, planner_.parts(task.round, task.group));
+  Result<std::vector<Part>> planned = planner_.parts(task.round, task.group);
+  // Ranges are the server's word: those that no mechanism can be made for are its mistake.
+  if (!planned) return refuse(planned.error().message);
+  std::vector<Part> parts = std::move(*planned);
   const bool same =
       std::ranges::equal(parts, task.parts, [](const Part& mine, const TaskHeader::Part& asked) {
         return mine.mechanism->id() == asked.mechanism_id && mine.tensors == asked.tensors;

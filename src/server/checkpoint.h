@@ -28,6 +28,8 @@ struct Checkpoint {
   std::vector<float> weights;
   std::vector<float> velocity;  // of the server's momentum; empty without
   ClientStates states;          // what clients keep for their next rounds
+  /// Whose coins its rounds were made with, as name_of() says it; empty: a file of before.
+  std::string coins;
 };
 
 Result<void> write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);

@@ -62,6 +62,7 @@ class Run {
  private:
   Result<void> restore();
   Result<void> replay();
+  Result<void> check_coins(const Checkpoint& checkpoint) const;
   Result<std::vector<ClientGroup>> groups_of(RoundId number,
                                              std::span<const std::uint32_t> clients) const;
   void step(RoundId number, const RoundPlan& plan, const CollectedRound& collected);
@@ -109,6 +110,7 @@ Result<void> Run::restore() {
   SOTTO_TRY(std::optional<Checkpoint> checkpoint,
             folder_.resume(recipe_, setup_.factory->layout()));
   if (checkpoint) {
+    SOTTO_CHECK(check_coins(*checkpoint));
     result_.model = std::move(checkpoint->weights);
     result_.rounds = std::move(checkpoint->rounds);
     server_.restore(std::move(checkpoint->velocity));
@@ -126,6 +128,21 @@ Result<void> Run::restore() {
   SOTTO_CHECK(claim());
   SOTTO_TRY(const nlohmann::json json, record("running"));
   return folder_.write_record(json);
+}
+
+/// A certificate speaks of all rounds: those that were done with other coins are another training.
+Result<void> Run::check_coins(const Checkpoint& checkpoint) const {
+  const std::string_view own = name_of(options_.coins);
+  // A file of before does not say; what real clients are promised must not rest on it.
+  if (checkpoint.rounds.empty() || checkpoint.coins == own ||
+      (checkpoint.coins.empty() && !protects(options_.coins))) {
+    return {};
+  }
+  return fail(ErrorKind::kUsage,
+              options_.out.string() + ": its " + std::to_string(checkpoint.rounds.size()) +
+                  " rounds were made with other coins (" +
+                  (checkpoint.coins.empty() ? "not said" : checkpoint.coins) + ") than these (" +
+                  std::string(own) + "); take another --out, or --replace to start over");
 }
 
 /// The clients by budget, each group with what it sends in this round.
@@ -279,6 +296,12 @@ Result<void> Run::claim() {
               planned_exposures(recipe_, planner_, setup_.clients, setup_.clients_per_round));
   } else {
     result_.groups = log_.exposures(recipe_, planner_);
+    if (options_.transport && options_.transport->clients_moved()) {
+      // One client may have been in every round, as one number or as another.
+      for (GroupClaims& group : result_.groups) {
+        for (Turn& turn : group.exposure.turns) turn.rounds = std::max(turn.rounds, turn.held);
+      }
+    }
   }
   for (GroupClaims& group : result_.groups) {
     TrainingFacts facts = training_facts(setup_.factory->layout(), group.exposure);
@@ -313,7 +336,7 @@ Result<void> Run::remember() {
     SOTTO_CHECK(folder_.write_checkpoint(
         {recipe_.fingerprint(), setup_.factory->layout().fingerprint(), result_.rounds, refused_,
          attendance_, ranges_, result_.model, server_.velocity(),
-         pool != nullptr ? pool->states() : ClientStates()}));
+         pool != nullptr ? pool->states() : ClientStates(), std::string(name_of(options_.coins))}));
   }
   return folder_.write_metrics(result_.rounds);
 }

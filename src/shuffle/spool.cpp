@@ -97,6 +97,7 @@ Result<void> Spool::remember() {
   if (memory_.current == name) return {};
   spool_files::Memory next = memory_;
   next.current = name;
+  next.closed.clear();
   next.floors[name.run] = name.round;
   SOTTO_CHECK(spool_files::write_memory(folder_, next));
   memory_ = std::move(next);
@@ -110,6 +111,7 @@ Result<void> Spool::leave() {
     const spool_files::RoundName name = *memory_.current;
     next.floors[name.run] = std::uint64_t{name.round} + 1;  // never 0 again
     next.current.reset();
+    next.closed.clear();
     next.past.push_back({name, asked(name.run, name.round)});
     if (next.past.size() > kPastRounds) next.past.erase(next.past.begin());
     SOTTO_CHECK(spool_files::write_memory(folder_, next));
@@ -136,6 +138,11 @@ void Spool::load() {
   for (const auto& entry : std::filesystem::directory_iterator(round_folder(), code)) {
     const std::string name = entry.path().filename().string();
     if (is_sha256(name)) load_batch(name);
+  }
+  if (memory_.current == spool_files::RoundName{round_.run, round_.round}) {
+    for (const std::string& digest : memory_.closed) {
+      if (!batches_.contains(digest)) load_batch(digest);
+    }
   }
   others_ = spool_files::read_others(round_folder());
 }
@@ -169,6 +176,11 @@ void Spool::load_batch(const std::string& digest) {
       notes_.push_back(closed.error().message + "; nothing more of this batch leaves");
       batch.state = BatchState::kStopped;
     }
+  }
+  if (batch.state == BatchState::kCollecting && memory_.closed.contains(digest)) {
+    notes_.push_back(folder.string() +
+                     ": the list of a closed batch is missing; nothing more of it leaves");
+    batch.state = BatchState::kStopped;
   }
   // Of a folder without one sound report nothing is known, but that its batch is closed.
   if (batch.contract.chunks == 0 && batch.state == BatchState::kCollecting) return;
@@ -327,6 +339,11 @@ Result<std::uint64_t> Spool::close(std::size_t group, std::uint64_t least) {
     BitSource bits = BitSource::from_system();
     for (std::uint64_t& word : closed.key) word = bits.next_u64();
     SOTTO_CHECK(spool_files::write_batch(folder, closed));
+    // Remembered apart: should the file be lost, the batch must not open again.
+    spool_files::Memory next = memory_;
+    next.closed.insert(round_.contracts[group]);
+    SOTTO_CHECK(spool_files::write_memory(folder_, next));
+    memory_ = std::move(next);
     batch->closed = std::move(closed);
     batch->state = BatchState::kClosed;
     return batch->closed.senders.size();

@@ -87,7 +87,17 @@ std::string last_line(std::size_t bytes) {
 }  // namespace
 
 Result<Memory> read_memory(const std::filesystem::path& folder) {
-  if (!std::filesystem::exists(folder / kMemory)) return Memory{};
+  if (!std::filesystem::exists(folder / kMemory)) {
+    std::error_code code;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, code)) {
+      if (!entry.path().filename().string().starts_with("round-")) continue;
+      return fail(ErrorKind::kCorrupt, (folder / kMemory).string() +
+                                           ": missing, although there are reports; it says which "
+                                           "rounds are over: put it back, or use a new --state "
+                                           "folder with a new training");
+    }
+    return Memory{};
+  }
   auto memory = read_sealed(folder / kMemory, [](const nlohmann::json& json) {
     Memory read;
     if (json.at("format").get<std::string>() != kMemoryFormat) {
@@ -97,6 +107,7 @@ Result<Memory> read_memory(const std::filesystem::path& folder) {
     for (const auto& [run, floor] : json.at("floors").items()) {
       read.floors[tag_of(run)] = floor.get<std::uint64_t>();
     }
+    if (json.contains("closed")) read.closed = json.at("closed").get<std::set<std::string>>();
     for (const nlohmann::json& past : json.at("past")) {
       Memory::Past round{name_from(past), {}};
       for (const nlohmann::json& asked : past.at("asked")) {
@@ -119,6 +130,7 @@ Result<void> write_memory(const std::filesystem::path& folder, const Memory& mem
   nlohmann::json json = {{"format", kMemoryFormat},
                          {"current", nullptr},
                          {"floors", nlohmann::json::object()},
+                         {"closed", memory.closed},
                          {"past", nlohmann::json::array()}};
   if (memory.current) json["current"] = to_json(*memory.current);
   for (const auto& [run, floor] : memory.floors) json["floors"][tag_hex(run)] = floor;

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct RoundName {
 struct Memory {
   std::optional<RoundName> current;     // of which something was taken, and which is not over
   std::map<Tag, std::uint64_t> floors;  // of each run the lowest round that may be collected
+  std::set<std::string> closed;         // contracts of the current round whose batch is closed
   struct Past {
     RoundName name;
     std::vector<Asked> asked;

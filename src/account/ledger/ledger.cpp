@@ -391,6 +391,14 @@ Result<std::unique_ptr<Ledger>> open_ledger(const fs::path& file) { return open_
 
 Result<std::unique_ptr<Ledger>> open_own_ledger(const fs::path& file,
                                                 const OwnLedgerOptions& options) {
+  std::error_code code;
+  if (fs::hard_link_count(file, code) > 1 && !code) {
+    return fail(ErrorKind::kRefused,
+                file.string() +
+                    ": is one file with several names, and what is spent under "
+                    "one may not be seen under another; copy it to a file of "
+                    "its own");
+  }
   SOTTO_TRY(auto ledger, open_sqlite(file));
   SOTTO_CHECK(ledger->serve_owner(options));
   return ledger;

@@ -65,7 +65,7 @@ class Collection {
 
   /// The group that was asked for this client's report, if it is still awaited.
   std::optional<std::size_t> group_of(std::uint32_t client) const;
-  void decline(std::uint32_t client, const std::string& name);
+  bool decline(std::uint32_t client, const std::string& name);
   /// Of the round's tickets.
   const TicketKey& ticket_key() const { return ticket_key_; }
   Ticket ticket(std::size_t group, const std::string& name) const;

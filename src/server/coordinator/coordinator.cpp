@@ -85,6 +85,7 @@ Result<Delivery> Coordinator::collect(const RoundPlan& plan, std::span<const flo
     if (opened_rounds->has(plan.round, group)) seen = std::max<std::uint64_t>(seen.value_or(0), 1);
   }
   const bool begun = round_->deadline().has_value() || round_->complete();
+  count_missed();
   round_.reset();
   sinks_ = {};
   if (interrupted_) return fail(ErrorKind::kIo, "stopped before the end of the round");
@@ -156,7 +157,8 @@ Result<void> Coordinator::decline(const std::string& name, RoundId round, const 
   const std::scoped_lock lock(mutex_);
   SOTTO_TRY(const std::uint32_t place, place_of(name));
   if (!is_open(round) || round_->attempt() != attempt) return {};
-  round_->decline(place, name);
+  // Once: a client that says it again and again would drown all other events.
+  if (!round_->decline(place, name)) return {};
   declined_[name] = round;
   tell({monitor::What::kRoundDeclined, round});
   changed_.notify_all();
