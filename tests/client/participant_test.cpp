@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <chrono>
+
 #include "client/work.h"
 #include "sotto/native.h"
 #include "temporary_folder.h"
@@ -176,6 +178,43 @@ TEST_F(ParticipantTest, ARoundWhoseReportIsGoneIsDeclined) {
   // The last one is still there, and so is what follows.
   EXPECT_TRUE((*participant)->report(task_of(recipe, 3), model));
   EXPECT_TRUE((*participant)->report(task_of(recipe, 4), model));
+}
+
+/// Under the contract of another model a report would tell whose it is.
+TEST_F(ParticipantTest, AReportIsNotSentAgainForAnotherModel) {
+  const Recipe recipe = csv_recipe();
+  const auto participant = make(recipe, folder.write("complete.csv", kComplete).string());
+  ASSERT_TRUE(participant) << participant.error().message;
+  const std::vector<float> model((*participant)->weights(), 0.01F);
+  const std::vector<float> other((*participant)->weights(), 0.02F);
+  const auto report = (*participant)->report(task_of(recipe, 1), model);
+  ASSERT_TRUE(report) << report.error().message;
+  const auto again = (*participant)->report(task_of(recipe, 1), other);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().kind, ErrorKind::kRefused);
+  EXPECT_NE(again.error().message.find("another model"), std::string::npos)
+      << again.error().message;
+  const auto same = (*participant)->report(task_of(recipe, 1), model);
+  ASSERT_TRUE(same) << same.error().message;
+  ASSERT_EQ(same->size(), report->size());
+  for (std::size_t i = 0; i < same->size(); ++i) {
+    EXPECT_EQ((*same)[i].serialize(), (*report)[i].serialize());
+  }
+}
+
+/// A recipe that the policy does not name costs its reader nothing.
+TEST_F(ParticipantTest, ARecipeThatIsNotAllowedIsNotWorkedOut) {
+  std::string budgets = "privacy.client_budgets=[";
+  for (int i = 0; i < 60'000; ++i)
+    budgets += std::to_string(1.0 + i * 1e-6) + (i < 59'999 ? "," : "]");
+  policy = identity::Policy{};
+  policy->recipes = {std::string(64, 'a')};
+  const auto begin = std::chrono::steady_clock::now();
+  const auto refused =
+      make(csv_recipe({budgets}), folder.write("complete.csv", kComplete).string());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kRefused) << refused.error().message;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 std::size_t peak_mb() {

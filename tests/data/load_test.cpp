@@ -9,6 +9,7 @@
 #include "data/holdout.h"
 #include "data/known.h"
 #include "data/toy_data.h"
+#include "temporary_folder.h"
 
 namespace sotto {
 namespace {
@@ -86,6 +87,27 @@ TEST(LoadData, MakesTheEmbeddedSetFromTheSeed) {
   const auto a = load_data({.source = "embedded", .seed = 5});
   ASSERT_TRUE(a);
   EXPECT_EQ(std::get<0>(a->test.values), std::get<0>(make_embedded(5).test.values));
+}
+
+TEST(LoadTest, IsTheTestPartOfAllData) {
+  DataRequest request;
+  request.source = "embedded";
+  const DataSplit all = load_data(request).value();
+  const Dataset test = load_test(request).value();
+  EXPECT_EQ(test.labels, all.test.labels);
+  EXPECT_EQ(test.values, all.test.values);
+  EXPECT_EQ(test.classes, all.test.classes);
+}
+
+TEST(LoadTest, LeavesTheTrainPartUnreadWhereItLiesApart) {
+  const TemporaryFolder folder;
+  DataRequest request;
+  request.source = folder.write("train.csv", "1,2,0\n2,3,1\n").string();
+  request.test = folder.write("test.csv", "3,4,1\n5,6,0\n7,8,1\n").string();
+  EXPECT_EQ(load_test(request).value().size(), 3U);
+  folder.write("train.csv", "damaged");
+  EXPECT_FALSE(load_data(request));
+  EXPECT_EQ(load_test(request).value().labels, (std::vector<std::int32_t>{1, 0, 1}));
 }
 
 TEST(LoadData, RefusesWithTheNearestName) {

@@ -41,6 +41,17 @@ class BinaryTest(unittest.TestCase):
         self.assertIn("__stack_chk_fail", symbols)
         self.assertIn("__glibcxx_assert_fail", symbols)
 
+    def test_no_library_is_looked_for_in_the_current_folder(self):
+        """An empty or relative element of the RUNPATH: somebody else's folder would bring its own code."""
+        built = [path for path in pathlib.Path(PROGRAM).parent.iterdir()
+                 if path.is_file() and (path.suffix == ".so" or os.access(path, os.X_OK))]
+        self.assertIn(pathlib.Path(PROGRAM).name, [path.name for path in built])
+        for path in built:
+            said = subprocess.run(["readelf", "-W", "-d", path], capture_output=True, text=True).stdout
+            for elements in re.findall(r"\((?:RUNPATH|RPATH)\)\s+Library \w+: \[(.*)\]", said):
+                for element in elements.split(":"):
+                    self.assertTrue(element.startswith(("/", "$ORIGIN")), f"{path}: '{elements}'")
+
     @unittest.skipUnless(OPTIMISED, "_FORTIFY_SOURCE needs an optimizing compiler")
     def test_its_c_library_calls_are_fortified(self):
         self.assertRegex(readelf("--dyn-syms"), r"__(mem|str|read|vsn?printf|fprintf|snprintf)\w*_chk")

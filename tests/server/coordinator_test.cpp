@@ -193,10 +193,11 @@ TEST(Coordinator, TakesABatchInOneSequenceHoweverOftenItIsCutOff) {
   std::uint64_t next = 0;
   while (next < 2 * positions) {
     EXPECT_FALSE(round.server().begin_batch(1, attempt, 0, 2, next + 1));
-    ASSERT_TRUE(round.server().begin_batch(1, attempt, 0, 2, next));
+    const auto stream = round.server().begin_batch(1, attempt, 0, 2, next);
+    ASSERT_TRUE(stream);
     EXPECT_FALSE(round.server().begin_batch(1, attempt, 0, 3, next));  // not another size
     for (int i = 0; i < 3 && next < 2 * positions; ++i, ++next) {
-      ASSERT_TRUE(round.server().deliver(attempt, 0, reports[next % 2][next / 2]));
+      ASSERT_TRUE(round.server().deliver(attempt, 0, *stream, reports[next % 2][next / 2]));
     }
     if (next < 2 * positions) {
       EXPECT_EQ(round.server().open().groups[0].skip, next);
@@ -206,7 +207,7 @@ TEST(Coordinator, TakesABatchInOneSequenceHoweverOftenItIsCutOff) {
   EXPECT_EQ(collected.reports(), 2U);
   const std::uint64_t seeds[] = {5, 6};
   EXPECT_EQ(mean_of(collected), expected_mean(round.plan(), seeds));
-  EXPECT_FALSE(round.server().deliver(attempt, 0, reports[0][0]));
+  EXPECT_FALSE(round.server().deliver(attempt, 0, 1, reports[0][0]));
 }
 
 TEST(Coordinator, AForgedChunkIsLeftOutAndTheRestCounts) {
@@ -221,7 +222,7 @@ TEST(Coordinator, AForgedChunkIsLeftOutAndTheRestCounts) {
   ASSERT_TRUE(round.server().begin_batch(1, attempt, 0, 3, 0));
   for (std::size_t position = 0; position < reports[0].size(); ++position) {
     for (const auto& report : reports) {
-      ASSERT_TRUE(round.server().deliver(attempt, 0, report[position]));
+      ASSERT_TRUE(round.server().deliver(attempt, 0, 1, report[position]));
     }
   }
   const CollectedRound collected = round.end();
@@ -246,7 +247,7 @@ TEST(Coordinator, ABatchOfForgedChunksReleasesNothing) {
   const std::vector<std::byte> forged(round.report(1)[0].size(), std::byte{7});
   const Attempt attempt = round.server().open().attempt;
   ASSERT_TRUE(round.server().begin_batch(1, attempt, 0, 1, 0));
-  for (int i = 0; i < 4; ++i) ASSERT_TRUE(round.server().deliver(attempt, 0, forged));
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(round.server().deliver(attempt, 0, 1, forged));
   const CollectedRound collected = round.end();
   EXPECT_EQ(collected.released(), 0U);
   EXPECT_EQ(collected.groups[0].dropped, 4U);
@@ -262,9 +263,9 @@ TEST(Coordinator, WhatAGarbageMemberKeepsFromReleaseIsSeenAllTheSame) {
   const Attempt attempt = round.server().open().attempt;
   ASSERT_TRUE(round.server().begin_batch(1, attempt, 0, 3, 0));
   for (std::size_t position = 0; position < reports[0].size(); ++position) {
-    ASSERT_TRUE(round.server().deliver(attempt, 0, reports[0][position]));
-    ASSERT_TRUE(round.server().deliver(attempt, 0, garbage));
-    ASSERT_TRUE(round.server().deliver(attempt, 0, reports[1][position]));
+    ASSERT_TRUE(round.server().deliver(attempt, 0, 1, reports[0][position]));
+    ASSERT_TRUE(round.server().deliver(attempt, 0, 1, garbage));
+    ASSERT_TRUE(round.server().deliver(attempt, 0, 1, reports[1][position]));
   }
   const CollectedRound collected = round.end();
   EXPECT_EQ(collected.released(), 0U);
@@ -280,7 +281,7 @@ std::uint64_t opened_of(std::uint64_t chunks) {
   const Attempt attempt = round.server().open().attempt;
   EXPECT_TRUE(round.server().begin_batch(1, attempt, 0, 3, 0));
   for (std::uint64_t i = 0; i < chunks; ++i) {
-    EXPECT_TRUE(round.server().deliver(attempt, 0, reports[i % 3][i / 3]));
+    EXPECT_TRUE(round.server().deliver(attempt, 0, 1, reports[i % 3][i / 3]));
   }
   if (chunks < 12) round.pull(1);  // the clock runs
   const CollectedRound collected = round.end();
@@ -359,6 +360,30 @@ TEST(Coordinator, GivesUpWhereNobodyComes) {
   EXPECT_NE(outcome.error().message.find("no client came within 0.2 s"), std::string::npos);
 }
 
+/// A connection is cut, and what it still held arrives after the shuffler has begun anew.
+TEST(Coordinator, ALateChunkOfAnOlderStreamCostsNothing) {
+  Round round(true, 30.0, 30.0, 0.0, 3);
+  const std::vector<std::vector<std::vector<std::byte>>> reports = {
+      round.report(5), round.report(6), round.report(7)};
+  const Attempt attempt = round.server().open().attempt;
+  const auto chunk = [&](std::size_t i) {
+    return std::span<const std::byte>(reports[i % 3][i / 3]);
+  };
+  const auto older = round.server().begin_batch(1, attempt, 0, 3, 0);
+  ASSERT_TRUE(older);
+  ASSERT_TRUE(round.server().deliver(attempt, 0, *older, chunk(0)));
+  ASSERT_EQ(round.server().open().groups[0].skip, 1U);
+  const auto newer = round.server().begin_batch(1, attempt, 0, 3, 1);
+  ASSERT_TRUE(newer);
+  EXPECT_FALSE(round.server().deliver(attempt, 0, *older, chunk(1)));
+  for (std::size_t i = 1; i < 3 * reports[0].size(); ++i) {
+    ASSERT_TRUE(round.server().deliver(attempt, 0, *newer, chunk(i))) << i;
+  }
+  const CollectedRound collected = round.end();
+  EXPECT_EQ(collected.groups[0].dropped, 0U);
+  EXPECT_EQ(collected.released(), 3U) << collected.groups[0].withheld;
+}
+
 TEST(Coordinator, ABatchThatStaysTooSmallEndsTheRound) {
   Round round(true);
   ASSERT_TRUE(round.server().begin_batch(1, round.server().open().attempt, 0, 0, 0));
@@ -428,6 +453,49 @@ TEST(Places, WhoDeclinesMayBeReplaced) {
   ASSERT_TRUE(round.server().decline("c1", 1, task.attempt));
   EXPECT_EQ(round.server().join("new", 1U).value().index, 1U);
   EXPECT_FALSE(round.server().pull("new", 0, {}).value().task);
+}
+
+/// Said again and again it is one refusal, and one event.
+TEST(Places, WhoDeclinesTwiceIsHeardOnce) {
+  Round round(false);
+  std::uint64_t told = 0;
+  round.server().on_event = [&](const monitor::Event& event) {
+    told += event.what == monitor::What::kRoundDeclined ? 1 : 0;
+  };
+  const auto task = round.pull(1);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(round.server().decline("c1", 1, task.attempt));
+  EXPECT_EQ(told, 1U);
+}
+
+/// Taking every task and handing in nothing does not keep others out.
+TEST(Places, WhoTakesTasksAndReportsNothingLosesItsPlace) {
+  Coordinator::Settings settings;
+  settings.invitation.recipe_hash = kTestRecipe;
+  settings.round_seconds = 0.2;
+  settings.wait_seconds = 5.0;
+  Coordinator server(settings, identity::SealKey::generate(), Roster::open({}, 3).value());
+  for (std::uint32_t i = 0; i < 3; ++i) ASSERT_TRUE(server.join(Round::name(i), i));
+  const std::vector<float> model(13, 0.0F);
+  for (RoundId number = 1; number <= 2; ++number) {
+    EXPECT_FALSE(server.join("new", std::nullopt));
+    std::thread run([&] { static_cast<void>(collect_round(server, small_plan(number), model)); });
+    while (server.open().round != number) std::this_thread::yield();
+    EXPECT_TRUE(server.pull("c0", 0, {}).value().task);
+    run.join();
+  }
+  // The others were never given a task.
+  EXPECT_EQ(server.join("new", std::nullopt).value().index, 0U);
+}
+
+/// A claim counts rounds by place: who had two places is more than either.
+TEST(Places, TheRunKnowsThatSomebodyHadTwo) {
+  Round round(false);
+  ASSERT_TRUE(round.server().leave("c1"));
+  EXPECT_EQ(round.server().join("new", std::nullopt).value().index, 1U);
+  EXPECT_FALSE(round.server().clients_moved());
+  ASSERT_TRUE(round.server().leave("c2"));
+  EXPECT_EQ(round.server().join("c1", std::nullopt).value().index, 2U);
+  EXPECT_TRUE(round.server().clients_moved());
 }
 
 }  // namespace

@@ -96,6 +96,34 @@ TEST(Roster, AJoinThatWasCutShortWasNeverTold) {
 }
 
 /// Each join adds its own line and leaves the others alone.
+TEST(Roster, WhoComesBackHasItsOldPlaceWhereItIsFree) {
+  const TemporaryFolder folder;
+  {
+    Roster roster = Roster::open(folder / "roster", 3).value();
+    ASSERT_EQ(roster.join("ada", std::nullopt), 0U);
+    ASSERT_EQ(roster.join("bob", std::nullopt), 1U);
+    ASSERT_TRUE(roster.leave("ada"));
+    ASSERT_TRUE(roster.leave("bob"));
+    EXPECT_EQ(roster.join("bob", std::nullopt), 1U);
+    EXPECT_FALSE(roster.moved());
+    EXPECT_EQ(roster.join("cyd", std::nullopt), 0U);
+    EXPECT_EQ(roster.join("ada", std::nullopt), 2U);
+    EXPECT_TRUE(roster.moved());
+  }
+  EXPECT_TRUE(Roster::open(folder / "roster", 3).value().moved());
+}
+
+TEST(Roster, NobodyComesAndGoesWithoutEnd) {
+  const TemporaryFolder folder;
+  Roster roster = Roster::open({}, 3).value();
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(roster.join("ada", std::nullopt)) << i;
+    ASSERT_TRUE(roster.leave("ada"));
+  }
+  EXPECT_FALSE(roster.join("ada", std::nullopt));
+  EXPECT_TRUE(roster.join("bob", std::nullopt));
+}
+
 TEST(Roster, AJoinIsOneLineMore) {
   const TemporaryFolder folder;
   const auto file = folder / "roster.txt";

@@ -63,6 +63,45 @@ TEST(Run, ARunThatIsResumedHasNoFewerRounds) {
   EXPECT_EQ(run(toy_recipe(), options).model, six.model);
 }
 
+TEST(Run, ALostCheckpointDoesNotStartARunAnew) {
+  const TemporaryFolder folder;
+  for (const char* const left : {"all", "metrics.jsonl"}) {
+    RunOptions options;
+    options.out = folder / left;
+    run(toy_recipe(), options);
+    std::filesystem::remove(options.out / "checkpoint.sotto");
+    if (std::string(left) != "all") {
+      std::filesystem::remove(options.out / "model.pt");
+      std::filesystem::remove(options.out / "certificate.json");
+    }
+    const auto before = *read_file(options.out / "metrics.jsonl");
+    options.resume = true;
+    const auto refused = run_recipe(toy_recipe(), options, make_toy);
+    ASSERT_FALSE(refused) << left;
+    EXPECT_EQ(refused.error().kind, ErrorKind::kUsage);
+    EXPECT_NE(refused.error().message.find("checkpoint.sotto of this run is missing"),
+              std::string::npos)
+        << refused.error().message;
+    EXPECT_EQ(*read_file(options.out / "metrics.jsonl"), before);
+  }
+}
+
+/// A certificate says whose coins all its rounds were made with.
+TEST(Run, RoundsOfOtherCoinsAreNotContinued) {
+  const TemporaryFolder folder;
+  RunOptions options;
+  options.out = folder / "run";
+  run(toy_recipe({"federation.rounds=3"}), options);
+  options.resume = true;
+  options.coins = Coins::kClients;
+  const auto refused = run_recipe(toy_recipe(), options, make_toy);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kUsage);
+  EXPECT_NE(refused.error().message.find("other coins"), std::string::npos);
+  options.coins = Coins::kSimulation;
+  EXPECT_TRUE(run_recipe(toy_recipe(), options, make_toy));
+}
+
 TEST(Run, WritesWhatItPromises) {
   const TemporaryFolder folder;
   RunOptions options;

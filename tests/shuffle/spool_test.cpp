@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "base/file.h"
@@ -428,23 +429,83 @@ TEST(Spool, InAClosedBatchBytesThatOpenForNobodyStandForADamagedReport) {
   ASSERT_TRUE(spool->begin(collects(contract)));
   fill(*spool, 4, contract, 3);
   ASSERT_EQ(spool->close(0, 2), 4U);
-  const Chunks before = spool->batch(0, 0).value();
-  fs::remove(file_of(folder / "spool", contract, 2));  // while it runs
-  const Chunks after = spool->batch(0, 0).value();
-  ASSERT_EQ(after.size(), 4U);
-  for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(after[i] == before[i], senders(before)[i] != 2) << i;
-  }
+  // Nothing has left yet.
+  fs::remove(file_of(folder / "spool", contract, 2));
   spool.reset();
   spool.emplace(opened(folder / "spool"));
   ASSERT_TRUE(spool->begin(collects(contract)));
   EXPECT_EQ(spool->close(0, 2), 4U);
-  EXPECT_EQ(spool->batch(0, 0).value(), after);
-  // One more, and too few are left.
-  fs::remove(file_of(folder / "spool", contract, 3));
-  EXPECT_FALSE(spool->batch(0, 1));
-  EXPECT_EQ(spool->state(0), BatchState::kStopped);
-  EXPECT_EQ(spool->close(0, 2), 0U);
+  const Chunks batch = spool->batch(0, 0).value();
+  ASSERT_EQ(batch.size(), 4U);
+  EXPECT_EQ(spool->batch(0, 0).value(), batch);
+}
+
+/// What stood in a report's place would tell the server which chunks it had before.
+TEST(Spool, ABatchOfWhichSomethingHasLeftIsStoppedByDamage) {
+  for (const bool restart : {false, true}) {
+    const TemporaryFolder folder;
+    const Contract contract = contract_of();
+    std::optional<Spool> spool(opened(folder / "spool"));
+    ASSERT_TRUE(spool->begin(collects(contract)));
+    fill(*spool, 4, contract, 3);
+    ASSERT_EQ(spool->close(0, 2), 4U);
+    ASSERT_TRUE(spool->batch(0, 0));
+    fs::remove(file_of(folder / "spool", contract, 2));
+    if (restart) {
+      spool.reset();
+      spool.emplace(opened(folder / "spool"));
+      ASSERT_TRUE(spool->begin(collects(contract)));
+    }
+    EXPECT_FALSE(spool->batch(0, 0));
+    EXPECT_EQ(spool->state(0), BatchState::kStopped);
+    EXPECT_EQ(spool->close(0, 2), 0U);
+  }
+}
+
+/// A closed batch does not open again because the file that closed it is gone.
+TEST(Spool, ABatchWhoseListIsGoneIsStopped) {
+  for (const bool whole_folder : {false, true}) {
+    const TemporaryFolder folder;
+    const Contract contract = contract_of();
+    {
+      Spool spool = opened(folder / "spool");
+      ASSERT_TRUE(spool.begin(collects(contract)));
+      fill(spool, 4, contract, 3);
+      ASSERT_EQ(spool.close(0, 2), 4U);
+      ASSERT_TRUE(spool.batch(0, 0));
+    }
+    const fs::path batch = file_of(folder / "spool", contract, 1).parent_path();
+    whole_folder ? fs::remove_all(batch)
+                 : static_cast<std::uintmax_t>(fs::remove(batch / "batch.json"));
+    Spool spool = opened(folder / "spool");
+    ASSERT_TRUE(spool.begin(collects(contract)));
+    EXPECT_EQ(spool.state(0), BatchState::kStopped);
+    EXPECT_FALSE(spool.add(sender(9), contract, 3, report_of(9)));
+    EXPECT_EQ(spool.close(0, 2), 0U);
+  }
+}
+
+/// The highest round that there is does not make all rounds new again.
+TEST(Spool, TheLastRoundOfAllIsNotFollowedByTheFirst) {
+  const TemporaryFolder folder;
+  const RoundId last = std::numeric_limits<RoundId>::max();
+  for (const bool restart : {false, true}) {
+    const fs::path path = folder / (restart ? "restarted" : "running");
+    std::optional<Spool> spool(opened(path));
+    ASSERT_TRUE(spool->begin(collects(contract_of(1))));
+    fill(*spool, 3, contract_of(1));
+    ASSERT_TRUE(spool->begin(collects(contract_of(last))));
+    fill(*spool, 1, contract_of(last), 1);
+    Contract other = contract_of();
+    other.run[3] = std::byte{7};
+    ASSERT_TRUE(spool->begin(collects(other)));
+    if (restart) {
+      spool.reset();
+      spool.emplace(opened(path));
+    }
+    EXPECT_FALSE(spool->begin(collects(contract_of(1))));
+    EXPECT_FALSE(spool->begin(collects(contract_of(last))));
+  }
 }
 
 TEST(Spool, ABatchWhoseListIsDamagedIsStopped) {
@@ -491,6 +552,8 @@ TEST(Spool, WithoutItsMemoryItDoesNotBegin) {
     ASSERT_FALSE(refused) << damaged;
     EXPECT_EQ(refused.error().kind, ErrorKind::kCorrupt);
   }
+  fs::remove(state);
+  EXPECT_EQ(Spool::open(folder / "spool").error().kind, ErrorKind::kCorrupt);
   folder.write(state, text);
   EXPECT_TRUE(Spool::open(folder / "spool"));
 }

@@ -180,6 +180,28 @@ TEST_F(OwnLedgerTest, AnAccountApartIsTheOwnersWord) {
   EXPECT_FALSE(report->declared[1].limited);
 }
 
+/// A report is made from the data of the account that has paid for it.
+TEST_F(OwnLedgerTest, ARoundOfAnotherAccountIsNotMadeHere) {
+  auto whole = own({.epsilon_per_round = 1e-9, .epsilon = 1e-9});
+  ASSERT_TRUE(declare_account(file(), "clinic"));
+  auto clinic = own(kTwo, {"clinic", {}});
+  const auto charge = clinic->charge(named("x", "t", 1));
+  ASSERT_TRUE(charge) << message(charge);
+  expect_refused(whole->charge(named("x", "t", 1)), ErrorKind::kRefused,
+                 {"charged to account 'clinic'"});
+  // Once it is made it may be sent again, by whoever is asked.
+  ASSERT_TRUE(clinic->bind(*charge, report_bytes("one")));
+  const auto again = whole->charge(named("x", "t", 1));
+  ASSERT_TRUE(again) << message(again);
+  EXPECT_EQ(again->id, charge->id);
+}
+
+TEST_F(OwnLedgerTest, AFileWithTwoNamesIsRefused) {
+  own(kTwo);
+  fs::create_hard_link(file(), fs::path(file()).concat(".other"));
+  expect_refused(open_own_ledger(file(), {}), ErrorKind::kRefused, {"several names"});
+}
+
 TEST_F(OwnLedgerTest, ANameInUseCannotBeDeclared) {
   expect_refused(declare_account(file(), "clinic"), ErrorKind::kNotFound, {"no such ledger"});
   EXPECT_FALSE(fs::exists(file()));
