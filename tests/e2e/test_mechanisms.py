@@ -49,7 +49,7 @@ def flags_of(mechanism):
 
 
 def pages():
-    return (ROOT / "docs" / "mechanisms.md").read_text()
+    return (ROOT / "docs" / "reference" / "mechanisms.md").read_text()
 
 
 class Listing(SottoTest):
@@ -86,7 +86,7 @@ class Documentation(SottoTest):
             with self.subTest(mechanism=name):
                 sections = re.findall(r"^## `" + re.escape(name) + r"`\n(.*?)(?=^## |\Z)", text,
                                       re.M | re.S)
-                self.assertEqual(len(sections), 1, f"docs/mechanisms.md: one section ## `{name}`")
+                self.assertEqual(len(sections), 1, f"reference/mechanisms.md: one section ## `{name}`")
                 heads = re.findall(r"^\*\*([A-Z][^*]*)\.\*\* \S", sections[0], re.M)
                 self.assertEqual(heads, PARAGRAPHS)
 
