@@ -22,9 +22,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     MessageWriter out;
     if (kind % 3 == 1) {
-      put(out, spread::get_task(in));
+      put(out, mpi::get_task(in));
     } else {
-      put(out, spread::get_done(in));
+      put(out, mpi::get_done(in));
     }
     fuzz::require(out.bytes().size() <= size);
   } catch (const std::length_error&) {

@@ -145,7 +145,7 @@ Bytes rank_message(char kind, const MessageWriter& message) {
 }
 
 void write_ranks(const SeedFolder& seeds) {
-  spread::Task task;
+  mpi::Task task;
   task.round = 1;
   task.ranges = {{0.5, 1.0}};
   task.clients = {{1, 2}, {3}};
@@ -153,7 +153,7 @@ void write_ranks(const SeedFolder& seeds) {
   MessageWriter asked;
   put(asked, task);
   seeds.add("ranks", "task", rank_message(1, asked));
-  spread::Done done;
+  mpi::Done done;
   done.hashes = {{1, kHash}};
   done.states = {{1, {0.5F}}};
   MessageWriter answered;

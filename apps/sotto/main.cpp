@@ -114,7 +114,7 @@ int run(int argc, char** argv) {
   }
 
   if (const auto wrong = negative_count(reached(app))) return usage_error(*wrong);
-  if (cluster::has_company() && !spreads(app)) {
+  if (cluster::under_mpi() && !spreads(app)) {
     return usage_error("this command is not spread over ranks: start it without the launcher");
   }
   if (holds_secrets(app)) keep_memory_private();

@@ -136,6 +136,10 @@ struct DataRequest {
 /// Reads a set completely and checks it; an error names file and position.
 Result<DataSplit> load_data(const DataRequest& request);
 
+/// The test part alone. Where train and test lie apart, the train part is not read. Its classes are
+/// those that it has itself, unless the set is a known one.
+Result<Dataset> load_test(const DataRequest& request);
+
 /// The train part alone, all of it: nothing is held out, and a source without one sample is no
 /// error.
 Result<Dataset> load_samples(const DataRequest& request);

@@ -90,6 +90,9 @@ class Transport {
   /// Asks the plan's clients to train on `model` and hands every envelope to one of `sinks`.
   virtual Result<Delivery> collect(const RoundPlan& plan, std::span<const float> model,
                                    std::span<const EnvelopeSink> sinks) = 0;
+  /// Whether one client has been two of the plan's numbers: a number's rounds are then fewer than
+  /// that client's.
+  virtual bool clients_moved() const { return false; }
 };
 
 struct RoundMetrics {
@@ -165,7 +168,7 @@ struct RunOptions {
   /// Whose random bits reports are made with; the certificate says it.
   Coins coins = Coins::kSimulation;
   /// Other processes that share the work of the clients; empty: this one does it all. This one is
-  /// rank 0, and the others are in help_run.
+  /// rank 0, and the others are in run_mpi_worker.
   std::shared_ptr<Ranks> ranks;
   /// A client of a round is done: called from worker threads, one at a time.
   std::function<void(RoundId round, std::uint64_t done, std::uint64_t total)> on_client;
@@ -211,8 +214,8 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
 
 /// The part of the ranks above 0 in run_recipe of rank 0, until it ends. They write nothing. An
 /// error here was told to rank 0, which ends the run with it.
-Result<void> help_run(const Result<Recipe>& recipe, const RunOptions& options,
-                      const MakeFactory& make_factory);
+Result<void> run_mpi_worker(const Result<Recipe>& recipe, const RunOptions& options,
+                            const MakeFactory& make_factory);
 
 /// What a recipe promises its clients, known before any training.
 struct PrivacyPlan {

@@ -88,7 +88,13 @@ Result<void> make_private_folder(const std::filesystem::path& folder) {
 
 Result<void> check_only_owner_writes(const std::filesystem::path& file, const std::string& what) {
   struct stat info {};
-  if (::stat(file.c_str(), &info) != 0 || (info.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
+  if (::stat(file.c_str(), &info) != 0) return {};
+  if (info.st_uid != ::geteuid() && info.st_uid != 0) {
+    return fail(ErrorKind::kRefused, file.string() + ": belongs to another user, who may change " +
+                                         what + "; check what it holds, then take it over: chown " +
+                                         std::to_string(::geteuid()) + ' ' + file.string());
+  }
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
   return fail(ErrorKind::kRefused, file.string() + ": others than its owner may change " + what +
                                        "; check what it holds, then run: chmod go-w " +
                                        file.string());

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "base/text.h"
-#include "server/setup.h"
+#include "client/recipe_training.h"
 #include "train/device_rounds.h"
 #include "transport/device/device_batches.h"
 
@@ -71,13 +71,13 @@ class Stage {
 
   Result<void> prepare(unsigned threads, const MakeFactory& make_factory);
   Result<void> train_on_public();
-  /// The networks of `company`, trained side by side on a device.
+  /// The networks of `batch`, trained side by side on a device.
   Result<std::vector<std::vector<float>>> train_together(DeviceRounds& rounds,
-                                                         std::span<const std::uint32_t> company);
+                                                         std::span<const std::uint32_t> batch);
   Result<void> run_all(unsigned threads);
-  /// Each of `company` encodes its records, with its network of `trained`; it trains one first
+  /// Each of `batch` encodes its records, with its network of `trained`; it trains one first
   /// where that is empty.
-  Result<void> run_clients(std::span<const std::uint32_t> company,
+  Result<void> run_clients(std::span<const std::uint32_t> batch,
                            std::span<const std::vector<float>> trained);
   Result<void> run_client(Lane& lane, std::uint32_t client, const std::vector<float>* trained);
   /// Encodes the records `from` into rows first, first + 1, ... of `to`.
@@ -193,9 +193,9 @@ Result<void> Stage::train_on_public() {
 }
 
 Result<std::vector<std::vector<float>>> Stage::train_together(
-    DeviceRounds& rounds, std::span<const std::uint32_t> company) {
+    DeviceRounds& rounds, std::span<const std::uint32_t> batch) {
   std::vector<DeviceRounds::Client> asked;
-  for (const std::uint32_t client : company) {
+  for (const std::uint32_t client : batch) {
     const auto samples = clients_.partition.client(client);
     asked.push_back({{samples.begin(), samples.end()},
                      BitSource::from_seed(seed(), "train encoder", {client}),
@@ -225,19 +225,19 @@ Result<void> Stage::run_all(unsigned threads) {
   const auto size = [this](std::uint32_t client) {
     return clients_.partition.client(client).size();
   };
-  for (const auto& company : companies(everyone, rounds->most_clients(), size)) {
-    together = company.size();
-    SOTTO_TRY(const auto trained, train_together(*rounds, company));
-    SOTTO_CHECK(run_clients(company, trained));
+  for (const auto& batch : device_batches(everyone, rounds->most_clients(), size)) {
+    together = batch.size();
+    SOTTO_TRY(const auto trained, train_together(*rounds, batch));
+    SOTTO_CHECK(run_clients(batch, trained));
   }
   return {};
 }
 
-Result<void> Stage::run_clients(std::span<const std::uint32_t> company,
+Result<void> Stage::run_clients(std::span<const std::uint32_t> batch,
                                 std::span<const std::vector<float>> trained) {
-  return parallel_for(static_cast<unsigned>(lanes_.size()), company.size(),
+  return parallel_for(static_cast<unsigned>(lanes_.size()), batch.size(),
                       [&](unsigned lane, std::size_t i) -> Result<void> {
-                        return run_client(lanes_[lane], company[i],
+                        return run_client(lanes_[lane], batch[i],
                                           trained.empty() ? nullptr : &trained[i]);
                       });
 }

@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "recipe/sample_form.h"
-#include "server/setup.h"
 
 namespace sotto {
 
@@ -19,6 +18,13 @@ struct OwnData {
   /// With a place: the part of the data that a simulation of the recipe gives to this client.
   std::optional<std::uint32_t> share;
   std::function<void(const std::string&)> note;  // to the client's owner alone
+};
+
+/// A client's samples, as its part of the federation: of its partition all clients but this one may
+/// hold nothing.
+struct OwnSamples {
+  DataSplit data;
+  Partition partition;
 };
 
 /// The samples, with the recipe's features in their place; fails only where the recipe itself asks

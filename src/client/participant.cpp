@@ -5,12 +5,12 @@
 
 #include "account/ledger/ledger_spending.h"
 #include "client/own_samples.h"
+#include "client/recipe_training.h"
 #include "client/work.h"
 #include "plan/baselines.h"
 #include "plan/budget.h"
 #include "plan/round_plan.h"
 #include "server/attendance.h"
-#include "server/server_step.h"
 #include "shuffle/report_form.h"
 #include "sotto/features.h"
 
@@ -32,22 +32,36 @@ Result<void> check_form(std::span<const Envelope> report, const ReportForm& form
               "those that it was made for");
 }
 
-/// What the client's own engine is set up from: the recipe's training on the client's data.
-Recipe own_recipe(const Recipe& recipe, const ParticipantOptions& options) {
-  Recipe own = recipe;
-  own.data.name = options.data;
-  own.data.labels = options.labels;
-  own.data.test.clear();
-  own.data.test_labels.clear();
-  own.model.file = options.model_file;
-  if (!options.share) {
-    own.data.partition = "iid";
-    own.federation.clients = 1;
-    own.federation.fraction = 1.0;
-    own.federation.k = 0;
-    own.shuffle.min_batch = 1;
+/// What is bound to a charge: the digest of the model that the report was made from, then the
+/// report.
+std::vector<std::byte> write_made(std::span<const Envelope> envelopes, const std::string& model) {
+  const auto digest = std::as_bytes(std::span(model));
+  std::vector<std::byte> bytes(digest.begin(), digest.end());
+  const std::vector<std::byte> report = write_report(envelopes);
+  bytes.insert(bytes.end(), report.begin(), report.end());
+  return bytes;
+}
+
+/// Under the contract of another model the report would tell whose it is.
+Result<std::vector<Envelope>> read_made(std::span<const std::byte> bytes,
+                                        const std::string& model) {
+  if (bytes.size() < model.size() ||
+      !std::ranges::equal(bytes.first(model.size()), std::as_bytes(std::span(model)))) {
+    return fail(ErrorKind::kRefused,
+                "the server asks again for a round's report with another model than the one that "
+                "it was made from");
   }
-  return own;
+  return read_report(bytes.subspan(model.size()));
+}
+
+/// The client's own data; the recipe says only how a simulation would cut them.
+DataRequest own_request(const Recipe& recipe, const ParticipantOptions& options) {
+  DataRequest request;
+  request.source = options.data;
+  request.labels = options.labels;
+  request.test_fraction = recipe.data.test_fraction;
+  request.folder = options.data_folder;
+  return request;
 }
 
 /// What training works on, and how much of it there is.
@@ -95,6 +109,18 @@ Result<Outline> outline_of(const Recipe& recipe, const ParticipantOptions& optio
   return outline;
 }
 
+/// What a policy can judge of a recipe without computing anything.
+identity::PlanFacts named_facts(const Recipe& recipe, const ParticipantOptions& options) {
+  identity::PlanFacts facts;
+  facts.mechanisms = {recipe.privacy.mechanism};
+  facts.shuffle = recipe.shuffle.mode;
+  facts.model = recipe.model.file.empty() ? recipe.model.name : recipe.model.file;
+  facts.recipe = recipe.fingerprint();
+  facts.min_batch = static_cast<std::uint64_t>(recipe.shuffle.min_batch);
+  facts.server_key = options.server_key;
+  return facts;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Participant>> Participant::make(const Recipe& recipe,
@@ -114,11 +140,16 @@ Result<std::unique_ptr<Participant>> Participant::make(const Recipe& recipe,
                                          " clients, and its recipe " +
                                          std::to_string(recipe.federation.clients));
   }
+  if (options.policy) {
+    // What the recipe's text alone decides, before any work is done for it.
+    SOTTO_CHECK(identity::check(*options.policy, named_facts(recipe, options)));
+  }
   SOTTO_TRY(Outline outline, outline_of(recipe, options, make_factory));
   SOTTO_TRY(Planner planner,
             Planner::make(recipe, outline.layout, outline.initial,
                           share_of_clients(options.clients,
-                                           clients_per_round(recipe.federation, options.clients))));
+                                           clients_per_round(recipe.federation, options.clients)),
+                          options.index));
   std::unique_ptr<Participant> participant(new Participant(
       recipe, std::move(options), std::move(outline.layout), outline.work, std::move(planner)));
   participant->ledger_ = std::move(ledger);
@@ -126,7 +157,9 @@ Result<std::unique_ptr<Participant>> Participant::make(const Recipe& recipe,
   SOTTO_TRY(const std::vector<Part> first,
             participant->planner_.parts(1, participant->own_group()));
   SOTTO_CHECK(participant->check_policy(first));
-  SOTTO_CHECK(ReportForm::make(first, static_cast<std::size_t>(recipe.shuffle.split)));
+  SOTTO_TRY(const ReportForm form,
+            ReportForm::make(first, static_cast<std::size_t>(recipe.shuffle.split)));
+  SOTTO_CHECK(participant->check_chunks(form.chunks()));
   SOTTO_CHECK(participant->ledger_->set_limits(participant->options_.name, participant->dataset_,
                                                participant->options_.limits));
   SOTTO_CHECK(participant->set_up(make_factory));
@@ -134,21 +167,24 @@ Result<std::unique_ptr<Participant>> Participant::make(const Recipe& recipe,
 }
 
 Result<void> Participant::set_up(const MakeFactory& make_factory) {
-  RunOptions run;
-  run.threads = 1;
   OwnData own;
-  own.request = data_request(own_recipe(recipe_, options_), options_.data_folder);
+  own.request = own_request(recipe_, options_);
   if (options_.share) own.share = options_.index;
   own.note = options_.on_note;
-  SOTTO_TRY(OwnSamples samples, read_own_samples(recipe_, *sample_form(recipe_), own));
+  SOTTO_TRY(samples_, read_own_samples(recipe_, *sample_form(recipe_), own));
   Recipe trained = recipe_;
   trained.model.file = options_.model_file;
-  SOTTO_TRY(setup_, make_client_setup(trained, std::move(samples), run, make_factory));
-  if (setup_.factory->layout().fingerprint() != layout_.fingerprint()) {
+  const Dataset& mine = samples_->data.train;
+  SOTTO_TRY(Preprocess preprocess, recipe_preprocess(trained, mine));
+  SOTTO_TRY(factory_, recipe_factory(trained, mine, preprocess, make_factory));
+  if (factory_->layout().fingerprint() != layout_.fingerprint()) {
     return fail(ErrorKind::kInternal, "the trainer's network is not the one that was planned");
   }
-  setup_.transport->system_bits = !options_.rehearsal;
-  setup_.transport->on_training_error = [note = options_.on_note](const Error& error) {
+  SOTTO_TRY(trainer_, factory_->make());
+  if (uses_batch_statistics(recipe_, layout_)) trainer_->use_batch_statistics(true);
+  settings_ = recipe_client_settings(trained, mine, std::move(preprocess));
+  client_.emplace(settings_, std::make_shared<const Layout>(factory_->layout()), *trainer_);
+  client_->on_training_error = [note = options_.on_note](const Error& error) {
     if (note) note(error.message + ": reporting as if without samples");
   };
   return {};
@@ -171,21 +207,23 @@ Result<Spent> Participant::whole_cost() const {
 
 Result<void> Participant::check_policy(std::span<const Part> parts) const {
   if (!options_.policy) return {};
-  identity::PlanFacts facts;
-  for (const Part& part : parts) facts.mechanisms.push_back(part.spec.name);
-  facts.shuffle = recipe_.shuffle.mode;
-  facts.model = recipe_.model.file.empty() ? recipe_.model.name : recipe_.model.file;
-  facts.recipe = recipe_.fingerprint();
+  identity::PlanFacts facts = named_facts(recipe_, options_);
   const Cost cost = charge_of(parts).cost;
   facts.epsilon_per_round = cost.epsilon;
   facts.unit_epsilon = cost.unit_epsilon;
   facts.epsilon = whole_.epsilon;
   facts.delta = whole_.delta_sum;
   facts.rounds = whole_.rounds;
-  facts.min_batch = static_cast<std::uint64_t>(recipe_.shuffle.min_batch);
   facts.work = work_;
-  facts.server_key = options_.server_key;
   return identity::check(*options_.policy, facts);
+}
+
+/// Small chunks take far more memory than the weights in them.
+Result<void> Participant::check_chunks(std::size_t chunks) const {
+  constexpr std::size_t kChunkBytes = 512;
+  identity::Work work = work_;
+  work.memory_mb += chunks * kChunkBytes >> 20U;
+  return identity::check(options_.policy ? options_.policy->work : identity::WorkLimits{}, work);
 }
 
 std::uint32_t Participant::minimum() const {
@@ -214,7 +252,10 @@ Result<std::vector<Part>> Participant::parts_of(const TaskHeader& task) {
     }
     SOTTO_CHECK(planner_.restore_ranges(std::move(ranges)));
   }
-  SOTTO_TRY(std::vector<Part> parts, planner_.parts(task.round, task.group));
+  Result<std::vector<Part>> planned = planner_.parts(task.round, task.group);
+  // Ranges are the server's word: those that no mechanism can be made for are its mistake.
+  if (!planned) return refuse(planned.error().message);
+  std::vector<Part> parts = std::move(*planned);
   const bool same =
       std::ranges::equal(parts, task.parts, [](const Part& mine, const TaskHeader::Part& asked) {
         return mine.mechanism->id() == asked.mechanism_id && mine.tensors == asked.tensors;
@@ -242,23 +283,29 @@ Result<std::vector<Envelope>> Participant::report(const TaskHeader& task,
       return fail(ErrorKind::kRefused, bytes.error().message + "; the round is declined");
     }
     if (!bytes) return tl::unexpected(bytes.error());
-    SOTTO_TRY(std::vector<Envelope> made, read_report(*bytes));
+    SOTTO_TRY(std::vector<Envelope> made, read_made(*bytes, contract_.model));
     SOTTO_CHECK(check_form(made, form));
     return made;
   }
-  RoundPlan plan;
-  plan.round = task.round;
-  plan.split = static_cast<std::size_t>(recipe_.shuffle.split);
-  plan.payload = payload_of(recipe_.bound);
-  plan.fills_ball = recipe_.bound.normalize;
-  plan.groups.push_back({{options_.share ? options_.index : 0}, std::move(parts)});
+  const std::uint32_t self = options_.share ? options_.index : 0;
+  RoundPlan plan = recipe_plan(recipe_, task.round);
+  plan.latency = 0.0;  // whoever sends the envelopes delays them
+  plan.groups.push_back({{self}, std::move(parts)});
+  ClientTask work;
+  work.client = self;
+  work.samples = samples_->partition.client(self);
+  work.bits = [&](std::string_view purpose) {
+    if (!options_.rehearsal) return BitSource::from_system();
+    const auto seed = static_cast<std::uint64_t>(recipe_.federation.seed);
+    return BitSource::from_seed(seed, purpose, {task.round, self});
+  };
   std::vector<Envelope> envelopes;
   const EnvelopeSink keep = [&](const Envelope& envelope) -> Result<void> {
     envelopes.push_back(envelope);
     return {};
   };
-  SOTTO_CHECK(setup_.transport->collect(plan, model, std::span(&keep, 1)));
-  SOTTO_CHECK(ledger_->bind(last_, write_report(envelopes)));
+  SOTTO_CHECK(client_->run(plan, plan.groups.front(), model, std::move(work), keep));
+  SOTTO_CHECK(ledger_->bind(last_, write_made(envelopes, contract_.model)));
   return envelopes;
 }
 

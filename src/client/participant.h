@@ -8,12 +8,14 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "client/client.h"
+#include "client/own_samples.h"
 #include "plan/planner.h"
 #include "server/coordinator/collection.h"
-#include "server/setup.h"
 #include "sotto/federation.h"
 #include "sotto/ledger.h"
 #include "sotto/policy.h"
@@ -94,6 +96,7 @@ class Participant {
   Result<std::vector<Part>> parts_of(const TaskHeader& task);
   /// What the whole training costs this client if it is in every round, as its ledger counts.
   Result<Spent> whole_cost() const;
+  Result<void> check_chunks(std::size_t chunks) const;
   /// Compares what is asked for now with the policy.
   Result<void> check_policy(std::span<const Part> parts) const;
 
@@ -102,7 +105,11 @@ class Participant {
   Layout layout_;
   identity::Work work_;
   Planner planner_;
-  Setup setup_;
+  std::optional<OwnSamples> samples_;
+  std::shared_ptr<const TrainerFactory> factory_;
+  std::unique_ptr<Trainer> trainer_;
+  ClientSettings settings_;
+  std::optional<Client> client_;
   std::shared_ptr<Ledger> ledger_;
   /// One name whatever the server's recipe says, so that no server opens another account.
   std::string dataset_ = "data";

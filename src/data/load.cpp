@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/machine.h"
 #include "base/nearest.h"
 #include "data/holdout.h"
 #include "data/known.h"
@@ -17,9 +18,12 @@ namespace fs = std::filesystem;
 
 /// What a source holds: one set of samples, or train and test apart.
 struct Parts {
-  Dataset train;
+  Dataset train;  // empty where only the test part was wanted and lies apart
   std::optional<Dataset> test;
 };
+
+/// Parts that lie apart are read only where they are wanted.
+enum class Wanted { kBoth, kTest };
 
 constexpr std::array<std::string_view, 2> kIdxEndings = {"", ".gz"};
 constexpr const char* kTrainImages = "train-images-idx3-ubyte";
@@ -60,17 +64,20 @@ Result<Parts> one_part(Result<Dataset> data) {
 
 /// Reads train and test with one reader, which takes "is it the test part?".
 template <class Reader>
-Result<Parts> read_both(const Reader& read) {
-  SOTTO_TRY(Dataset train, read(false));
+Result<Parts> read_both(Wanted wanted, const Reader& read) {
+  Dataset train;
+  if (wanted == Wanted::kBoth) {
+    SOTTO_TRY(train, read(false));
+  }
   SOTTO_TRY(Dataset test, read(true));
   return Parts{std::move(train), std::move(test)};
 }
 
 /// train/ and test/ inside, or classes at the top.
-Result<Parts> read_image_source(const fs::path& path) {
+Result<Parts> read_image_source(const fs::path& path, Wanted wanted) {
   SOTTO_TRY(const bool split, images_are_split(path));
   if (!split) return one_part(read_images(path));
-  return read_both([&](bool test) { return read_images(path, test ? "test" : "train"); });
+  return read_both(wanted, [&](bool test) { return read_images(path, test ? "test" : "train"); });
 }
 
 /// True when `folder` has a file whose name starts and ends so.
@@ -83,19 +90,20 @@ bool has_file(const fs::path& folder, std::string_view start, std::string_view e
   return false;
 }
 
-Result<Parts> read_folder(const fs::path& folder) {
+Result<Parts> read_folder(const fs::path& folder, Wanted wanted) {
   for (const std::string_view ending : kIdxEndings) {
     const auto at = [&](const char* name) { return folder / (name + std::string(ending)); };
     if (!is_there(at(kTrainImages))) continue;
     if (!is_there(at(kTestImages))) return one_part(read_idx(at(kTrainImages), at(kTrainLabels)));
-    return read_both([&](bool test) {
+    return read_both(wanted, [&](bool test) {
       return read_idx(at(test ? kTestImages : kTrainImages), at(test ? kTestLabels : kTrainLabels));
     });
   }
   if (has_file(folder, "data_batch_", ".bin")) {
     SOTTO_TRY(const CifarBatches batches, find_cifar_batches(folder));
     if (batches.test.empty()) return one_part(read_cifar(batches.train));
-    return read_both([&](bool test) { return read_cifar(test ? batches.test : batches.train); });
+    return read_both(wanted,
+                     [&](bool test) { return read_cifar(test ? batches.test : batches.train); });
   }
   if (has_file(folder, "", ".json")) return one_part(read_leaf(folder));
   if (has_file(folder / "train", "", ".json")) {
@@ -104,9 +112,10 @@ Result<Parts> read_folder(const fs::path& folder) {
     if (!has_file(folder / "test", "", ".json")) {
       return one_part(read_leaf(folder / "train"));
     }
-    return read_both([&](bool test) { return read_leaf(folder / (test ? "test" : "train")); });
+    return read_both(wanted,
+                     [&](bool test) { return read_leaf(folder / (test ? "test" : "train")); });
   }
-  return read_image_source(folder);
+  return read_image_source(folder, wanted);
 }
 
 /// Labels of an IDX image file that were not named: the file beside it, as MNIST names them.
@@ -147,7 +156,7 @@ Result<void> check_form(const fs::path& path, const fs::path& labels) {
   return {};
 }
 
-Result<Parts> read_source(const fs::path& path, const fs::path& labels) {
+Result<Parts> read_source(const fs::path& path, const fs::path& labels, Wanted wanted) {
   SOTTO_CHECK(check_form(path, labels));
   const std::string name = path.filename().string();
   if (is_idx(name)) {
@@ -158,7 +167,7 @@ Result<Parts> read_source(const fs::path& path, const fs::path& labels) {
   if (name.ends_with(".npy")) {
     return one_part(read_npy(path, labels));
   }
-  if (is_folder(path)) return read_folder(path);
+  if (is_folder(path)) return read_folder(path, wanted);
   if (name.ends_with(".csv")) return one_part(read_csv(path));
   if (name.ends_with(".mat")) return one_part(read_svhn(path));
   if (name.ends_with(".json")) return one_part(read_leaf(path));
@@ -166,13 +175,22 @@ Result<Parts> read_source(const fs::path& path, const fs::path& labels) {
   if (name.ends_with(".npz")) {
     SOTTO_TRY(const bool split, npz_is_split(path));
     if (!split) return one_part(read_npz(path));
-    return read_both([&](bool test) { return read_npz(path, test ? "test" : "train"); });
+    return read_both(wanted, [&](bool test) { return read_npz(path, test ? "test" : "train"); });
   }
   if (is_official_cifar_tar(name)) {
-    return read_both([&](bool test) { return read_cifar_tar(path, test); });
+    return read_both(wanted, [&](bool test) { return read_cifar_tar(path, test); });
   }
-  if (is_tar(name)) return read_image_source(path);
+  if (is_tar(name)) return read_image_source(path, wanted);
   return fail(ErrorKind::kUsage, path.string() + ": form not recognised; " + kValidForms);
+}
+
+/// The test data that a path came with.
+Result<Dataset> read_test(const DataRequest& request) {
+  if (!is_there(request.test)) {
+    return fail(ErrorKind::kNotFound, request.test + ": no such file or folder");
+  }
+  SOTTO_TRY(Parts parts, read_source(request.test, request.test_labels, Wanted::kBoth));
+  return std::move(parts.train);
 }
 
 std::string describe(const SampleShape& shape) {
@@ -217,13 +235,29 @@ Result<DataSplit> finish(const DataRequest& request, Parts parts) {
   return split;
 }
 
-Result<DataSplit> load_known(const KnownSet& set, const DataRequest& request) {
-  if (set.variants.empty()) return make_embedded(request.seed);
+/// The known set's files, of which the test part may be read alone; not yet cut, not yet checked.
+Result<Parts> read_known(const KnownSet& set, const DataRequest& request, Wanted wanted,
+                         fs::path& first) {
   const auto found = find_files(set, request.folder);
   if (!found) return tl::unexpected(missing_set(set, request.folder));
-  const fs::path first = found->folder / found->variant->files.front().path;
-  SOTTO_TRY(Parts parts, is_tar(first.filename().string()) ? read_source(first, {})
-                                                           : read_folder(first.parent_path()));
+  first = found->folder / found->variant->files.front().path;
+  return is_tar(first.filename().string()) ? read_source(first, {}, wanted)
+                                           : read_folder(first.parent_path(), wanted);
+}
+
+Error not_the_set(const KnownSet& set, const fs::path& first, std::size_t size, const Dataset& part,
+                  std::size_t expected) {
+  return Error{ErrorKind::kCorrupt,
+               first.string() + ": " + std::to_string(size) + " samples of " +
+                   describe(part.shape) + " in " + std::to_string(part.classes) + " classes; " +
+                   std::string(set.name) + " has " + std::to_string(expected) + " of " +
+                   describe(set.shape) + " in " + std::to_string(set.classes)};
+}
+
+Result<DataSplit> load_known(const KnownSet& set, const DataRequest& request) {
+  if (set.variants.empty()) return make_embedded(request.seed);
+  fs::path first;
+  SOTTO_TRY(Parts parts, read_known(set, request, Wanted::kBoth, first));
   SOTTO_TRY(DataSplit split, finish(request, std::move(parts)));
   if (!set.class_names.empty()) {
     split.train.class_names = split.test.class_names = set.class_names;
@@ -231,14 +265,27 @@ Result<DataSplit> load_known(const KnownSet& set, const DataRequest& request) {
   const std::size_t size = split.train.size() + split.test.size();
   if (split.train.shape != set.shape || split.train.classes != set.classes ||
       size != set.train_size + set.test_size) {
-    return fail(ErrorKind::kCorrupt,
-                first.string() + ": " + std::to_string(size) + " samples of " +
-                    describe(split.train.shape) + " in " + std::to_string(split.train.classes) +
-                    " classes; " + std::string(set.name) + " has " +
-                    std::to_string(set.train_size + set.test_size) + " of " + describe(set.shape) +
-                    " in " + std::to_string(set.classes));
+    return tl::unexpected(
+        not_the_set(set, first, size, split.train, set.train_size + set.test_size));
   }
   return split;
+}
+
+Result<Dataset> load_known_test(const KnownSet& set, const DataRequest& request) {
+  if (set.variants.empty()) return std::move(make_embedded(request.seed).test);
+  fs::path first;
+  SOTTO_TRY(Parts parts, read_known(set, request, Wanted::kTest, first));
+  if (!parts.test) {
+    SOTTO_TRY(DataSplit split, load_known(set, request));
+    return std::move(split.test);
+  }
+  Dataset test = std::move(*parts.test);
+  if (!set.class_names.empty()) test.class_names = set.class_names;
+  if (test.shape != set.shape || test.classes > set.classes || test.size() != set.test_size) {
+    return tl::unexpected(not_the_set(set, first, test.size(), test, set.test_size));
+  }
+  test.classes = set.classes;
+  return test;
 }
 
 }  // namespace
@@ -269,20 +316,36 @@ Result<Dataset> load_samples(const DataRequest& request) {
     SOTTO_TRY(DataSplit data, load_known(*set, request));
     return std::move(data.train);
   }
-  SOTTO_TRY(Parts parts, read_source(request.source, request.labels));
+  SOTTO_TRY(Parts parts, read_source(request.source, request.labels, Wanted::kBoth));
   return std::move(parts.train);
+}
+
+Result<Dataset> load_test(const DataRequest& request) {
+  SOTTO_CHECK(check_source(request));
+  if (const KnownSet* set = find_known_set(request.source)) return load_known_test(*set, request);
+  Parts parts;
+  if (!request.test.empty()) {
+    SOTTO_TRY(parts.test, read_test(request));
+  } else {
+    SOTTO_TRY(parts, read_source(request.source, request.labels, Wanted::kTest));
+  }
+  if (!parts.test) {
+    SOTTO_TRY(DataSplit split, finish(request, std::move(parts)));
+    parts.test = std::move(split.test);
+    give_back_memory();
+  }
+  if (parts.test->size() == 0) {
+    return fail(ErrorKind::kCorrupt, request.source + ": no samples in the test part");
+  }
+  return std::move(*parts.test);
 }
 
 Result<DataSplit> load_data(const DataRequest& request) {
   SOTTO_CHECK(check_source(request));
   if (const KnownSet* set = find_known_set(request.source)) return load_known(*set, request);
-  SOTTO_TRY(Parts parts, read_source(request.source, request.labels));
+  SOTTO_TRY(Parts parts, read_source(request.source, request.labels, Wanted::kBoth));
   if (!request.test.empty()) {
-    if (!is_there(request.test)) {
-      return fail(ErrorKind::kNotFound, request.test + ": no such file or folder");
-    }
-    SOTTO_TRY(Parts test, read_source(request.test, request.test_labels));
-    parts.test = std::move(test.train);
+    SOTTO_TRY(parts.test, read_test(request));
   }
   return finish(request, std::move(parts));
 }

@@ -27,6 +27,12 @@ constexpr const char* kRecord = "one record, whole training";
 /// meets. `rounded`: whether doubles are hidden by the lattice and counted.
 Claim record_claim(const TrainOptions& options, const TrainingFacts& facts, double noise,
                    bool rounded) {
+  if (facts.samples.empty()) {
+    // A server has nothing but its own guess, and nothing that is claimed may rest on it.
+    return {kRecord,     kInfinite,
+            facts.delta, "depends on how many records a client has, which only that client knows",
+            "-",         "sotto"};
+  }
   Claim worst{kRecord, 0.0, facts.delta, "no step was taken", "-", "sotto"};
   for (const std::size_t samples : facts.samples) {
     const Lots lots = lots_of(options, samples);
@@ -59,16 +65,20 @@ bool one_plain_step(const Recipe& recipe, const TrainOptions& options, const Tra
 
 }  // namespace
 
-TrainingFacts training_facts(const Partition& partition, const Layout& layout,
-                             const Exposure& exposure) {
-  TrainingFacts facts;
+std::set<std::size_t> sample_counts(const Partition& partition) {
+  std::set<std::size_t> counts;
   std::size_t last = 0;
   for (std::size_t client = 0; client < partition.clients(); ++client) {
     // Neighbours mostly have as many as each other: a million need not all be looked up.
     const std::size_t size = partition.client(client).size();
-    if (size != last) facts.samples.insert(size);
+    if (size != last) counts.insert(size);
     last = size;
   }
+  return counts;
+}
+
+TrainingFacts training_facts(const Layout& layout, const Exposure& exposure) {
+  TrainingFacts facts;
   facts.parameters = layout.parameter_count();
   for (const Turn& turn : exposure.turns) facts.rounds += turn.rounds;
   facts.delta = exposure.delta;

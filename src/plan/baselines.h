@@ -45,14 +45,15 @@ std::vector<std::uint32_t> vanishing(const Recipe& recipe, RoundId round,
 
 /// All that the further claims depend on besides the recipe.
 struct TrainingFacts {
-  std::set<std::size_t> samples;  // numbers of samples that clients have
+  std::set<std::size_t> samples;  // numbers of samples that clients have; empty: not known here
   std::size_t parameters = 0;
   std::uint64_t rounds = 0;  // the most that a client took part in
   double delta = 1e-6;
   std::optional<RecordPrivacy> records = {};  // where records were randomized before the rounds
 };
-TrainingFacts training_facts(const Partition& partition, const Layout& layout,
-                             const Exposure& exposure);
+/// All but `samples` and `records`, which are the clients' own.
+TrainingFacts training_facts(const Layout& layout, const Exposure& exposure);
+std::set<std::size_t> sample_counts(const Partition& partition);
 
 /// Rows of the table of claims beyond the mechanism's: about a record, and what the server sees.
 std::vector<Claim> training_claims(const Recipe& recipe, const TrainingFacts& facts);

@@ -18,7 +18,8 @@ std::vector<std::size_t> sent_tensors(const Recipe& recipe, const Layout& layout
 }
 
 Result<Planner> Planner::make(const Recipe& recipe, const Layout& layout,
-                              std::span<const float> initial, double sampling) {
+                              std::span<const float> initial, double sampling,
+                              std::optional<std::uint32_t> client) {
   SOTTO_CHECK(check_tensor_rules(recipe, layout));
   Planner planner(recipe, layout);
   planner.layers_ = layers_of(layout, sent_tensors(recipe, layout));
@@ -44,6 +45,7 @@ Result<Planner> Planner::make(const Recipe& recipe, const Layout& layout,
   // Whatever is wrong with the mechanism shows now, not in the middle of a run.
   for (std::size_t slot = 0; slot < planner.schedule_.slots().size(); ++slot) {
     for (std::size_t group = 0; group < planner.groups(); ++group) {
+      if (client && group != planner.group_of(*client)) continue;
       const RoundId round = planner.schedule_.first_round_of(slot);
       SOTTO_TRY([[maybe_unused]] const std::vector<Part> parts, planner.parts(round, group));
     }

@@ -23,7 +23,8 @@ class Planner {
   /// `initial` may be empty where the weights are not known yet; ranges that depend on them are
   /// then those of start_ranges. `sampling` is the chance of a client to be in a round.
   static Result<Planner> make(const Recipe& recipe, const Layout& layout,
-                              std::span<const float> initial, double sampling);
+                              std::span<const float> initial, double sampling,
+                              std::optional<std::uint32_t> client = {});
 
   /// Clients with the same budget.
   std::size_t groups() const noexcept { return budgets_.size(); }

@@ -92,6 +92,22 @@ DataRequest data_request(const Recipe& recipe, const std::filesystem::path& fold
   return request;
 }
 
+Payload payload_of(const Recipe::Bound& bound) {
+  if (bound.payload == "delta") return Payload::kDelta;
+  if (bound.payload == "gradient") return Payload::kGradient;
+  return Payload::kWeights;
+}
+
+RoundPlan recipe_plan(const Recipe& recipe, RoundId round) {
+  RoundPlan plan;
+  plan.round = round;
+  plan.split = static_cast<std::size_t>(recipe.shuffle.split);
+  plan.payload = payload_of(recipe.bound);
+  plan.fills_ball = recipe.bound.normalize;
+  if (recipe.shuffle.mode == "latency") plan.latency = recipe.shuffle.latency;
+  return plan;
+}
+
 Result<void> check_features(const Recipe& recipe) {
   const Recipe::Data& data = recipe.data;
   if (data.features == "none") return {};
@@ -180,8 +196,8 @@ Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::pa
                                         static_cast<std::uint64_t>(recipe.federation.seed)));
   }
   for (GroupClaims& group : plan.groups) {
-    TrainingFacts facts =
-        partition ? training_facts(*partition, layout, group.exposure) : TrainingFacts{};
+    TrainingFacts facts = training_facts(layout, group.exposure);
+    if (partition) facts.samples = sample_counts(*partition);
     facts.records = plan.records;
     group.claims = recipe_claims(recipe, group.exposure, facts);
   }

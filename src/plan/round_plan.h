@@ -10,6 +10,11 @@
 
 namespace sotto {
 
+Payload payload_of(const Recipe::Bound& bound);
+
+/// The plan of a round, without its groups: what the recipe alone decides.
+RoundPlan recipe_plan(const Recipe& recipe, RoundId round);
+
 DataRequest data_request(const Recipe& recipe, const std::filesystem::path& folder);
 
 /// Whether what the recipe asks of samples can be done to their features.

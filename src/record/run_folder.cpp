@@ -1,5 +1,7 @@
 #include "record/run_folder.h"
 
+#include <algorithm>
+
 #include "base/file.h"
 
 namespace sotto {
@@ -52,6 +54,23 @@ Result<void> RunFolder::check_no_remains() const {
   return {};
 }
 
+/// A checkpoint is written before the rounds that it has are listed, and before the model: where
+/// these are there without it, somebody has lost or moved it.
+Result<void> RunFolder::check_no_checkpoint_yet(const Recipe& recipe) const {
+  std::error_code code;
+  bool lost = std::filesystem::exists(out_ / kModel, code) ||
+              std::filesystem::exists(out_ / kCertificate, code);
+  if (!lost && std::filesystem::exists(out_ / kMetrics, code)) {
+    SOTTO_TRY(const std::string metrics, read_text(out_ / kMetrics));
+    const auto rounds = std::ranges::count(metrics, '\n');
+    lost = rounds >= std::min(recipe.output.checkpoint_every, recipe.federation.rounds);
+  }
+  if (!lost) return {};
+  return fail(ErrorKind::kUsage, out_.string() + ": " + kCheckpoint +
+                                     " of this run is missing; put it back to go on with it, or "
+                                     "give --replace to start over or another --out");
+}
+
 Result<void> RunFolder::clear() const {
   if (!writes() || resumes_) return {};
   std::vector<std::string> names = {kCheckpoint, kMetrics, kModel, kCertificate};
@@ -70,8 +89,12 @@ std::filesystem::path RunFolder::certificate_path() const { return out_ / kCerti
 Result<std::optional<Checkpoint>> RunFolder::resume(const Recipe& recipe, const Layout& layout,
                                                     std::size_t models) const {
   const std::filesystem::path path = out_ / kCheckpoint;
-  // Killed before the first checkpoint: start from the beginning, which gives the same model.
-  if (!resumes_ || !std::filesystem::exists(path)) return std::optional<Checkpoint>();
+  if (!resumes_) return std::optional<Checkpoint>();
+  if (!std::filesystem::exists(path)) {
+    // Killed before the first checkpoint: start from the beginning, which gives the same model.
+    SOTTO_CHECK(check_no_checkpoint_yet(recipe));
+    return std::optional<Checkpoint>();
+  }
   SOTTO_TRY(Checkpoint checkpoint, read_checkpoint(path));
   if (checkpoint.recipe != recipe.fingerprint()) {
     return fail(ErrorKind::kUsage,

@@ -42,6 +42,7 @@ class RunFolder {
 
  private:
   Result<void> check_no_remains() const;
+  Result<void> check_no_checkpoint_yet(const Recipe& recipe) const;
   RunFolder(std::filesystem::path out, bool resumes) : out_(std::move(out)), resumes_(resumes) {}
   std::filesystem::path out_;
   bool resumes_;

@@ -12,6 +12,12 @@ std::string machine_name(const std::string& device) {
   return machine_text() + (device == "cpu" ? "" : ", " + device);
 }
 
+/// Null where no records were randomized before the rounds.
+const Encoding* encoding_of(const Setup& setup) {
+  if (!setup.simulated || !setup.simulated->encoding) return nullptr;
+  return &*setup.simulated->encoding;
+}
+
 }  // namespace
 
 nlohmann::json run_json(const RunFacts& facts) {
@@ -27,7 +33,7 @@ nlohmann::json run_json(const RunFacts& facts) {
       {"recipe", recipe.to_json()},
       {"recipe_file", recipe.file},
       {"seed", recipe.federation.seed},
-      {"threads", setup.transport->lanes()},
+      {"threads", setup.trainers->size()},
       {"ranks", facts.ranks},
       {"machine", machine_name(setup.factory->device())},
       {"versions", {{"sotto", SOTTO_VERSION}, {"trainer", setup.factory->version()}}},
@@ -40,7 +46,7 @@ nlohmann::json run_json(const RunFacts& facts) {
        {{"name", recipe.data.name},
         {"train", setup.data->train.size()},
         {"test", setup.data->test.size()},
-        {"clients", setup.partition->clients()},
+        {"clients", setup.clients},
         {"clients_per_round", setup.clients_per_round},
         {"partition", recipe.data.partition}}},
       {"privacy", privacy_record(result.groups, result.stopped.empty())},
@@ -57,7 +63,8 @@ nlohmann::json run_json(const RunFacts& facts) {
   double train = 0.0;
   double evaluate = 0.0;
   double engine = 0.0;
-  double total = setup.encoding ? setup.encoding->seconds : 0.0;
+  const Encoding* const encoding = encoding_of(setup);
+  double total = encoding != nullptr ? encoding->seconds : 0.0;
   for (const RoundMetrics& metrics : result.rounds) {
     train += metrics.train_seconds;
     evaluate += metrics.evaluate_seconds;
@@ -68,12 +75,12 @@ nlohmann::json run_json(const RunFacts& facts) {
                      {"train_seconds", train},
                      {"evaluate_seconds", evaluate},
                      {"engine_seconds", engine}};
-  if (setup.encoding) {
+  if (encoding != nullptr) {
     nlohmann::json& privacy = json["privacy"];
-    privacy["encode"] = setup.encoding->record;
+    privacy["encode"] = encoding->record;
     // What a record passed, and not the "none" of what is trained on it.
     for (const char* key : {"mechanism", "mechanism_id"}) privacy[key] = privacy["encode"][key];
-    json["timings"]["encode_seconds"] = setup.encoding->seconds;
+    json["timings"]["encode_seconds"] = encoding->seconds;
   }
   if (!result.stopped.empty()) json["stopped"] = result.stopped;
   const auto brief = [](const RoundMetrics& metrics) {

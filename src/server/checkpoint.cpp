@@ -116,6 +116,7 @@ nlohmann::json header_of(const Checkpoint& checkpoint) {
   for (const auto& [round, clients] : checkpoint.refused) {
     header["refused"].push_back({{"round", round}, {"clients", clients}});
   }
+  if (!checkpoint.coins.empty()) header["coins"] = checkpoint.coins;
   // Absent where there is none: a simulation's file is what it always was.
   for (const auto& [round, counts] : checkpoint.attendance) {
     nlohmann::json pairs = nlohmann::json::array();
@@ -183,6 +184,7 @@ Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes, const std:
   try {
     checkpoint.recipe = header.at("recipe").get<std::string>();
     checkpoint.layout = header.at("layout").get<std::string>();
+    checkpoint.coins = header.value("coins", std::string());
     SOTTO_CHECK(size_floats(header, float_bytes, place, checkpoint));
     for (const nlohmann::json& round : header.at("rounds")) {
       checkpoint.rounds.push_back(metrics_from_json(round));

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "client/client.h"
 #include "server/attendance.h"
 #include "sotto/federation.h"
-#include "transport/local/local_transport.h"
 
 namespace sotto {
 
@@ -28,6 +28,8 @@ struct Checkpoint {
   std::vector<float> weights;
   std::vector<float> velocity;  // of the server's momentum; empty without
   ClientStates states;          // what clients keep for their next rounds
+  /// Whose coins its rounds were made with, as name_of() says it; empty: a file of before.
+  std::string coins;
 };
 
 Result<void> write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);

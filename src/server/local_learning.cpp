@@ -22,7 +22,7 @@ class LocalLearning {
         setup_(setup),
         folder_(folder),
         started_(std::move(started)),
-        clients_(setup.partition->clients()),
+        clients_(setup.clients),
         size_(setup.factory->layout().size()) {}
 
   Result<RunResult> execute();
@@ -82,21 +82,22 @@ Result<void> LocalLearning::restore() {
 Result<void> LocalLearning::train(RoundId number, bool evaluates, std::vector<EvaluationSums>& sums,
                                   std::vector<double>& train_seconds) {
   constexpr std::size_t kChunk = 512;
-  const LocalClients& local = setup_.transport->clients();
+  const ClientSettings& local = setup_.simulated->pool->settings();
+  const auto seed = static_cast<std::uint64_t>(recipe_.federation.seed);
   const Dataset& test = setup_.data->test;
   std::vector<std::uint32_t> all(evaluates ? test.size() : 0);
   std::iota(all.begin(), all.end(), 0U);
   std::mutex mutex;
   std::uint64_t done = 0;
   return parallel_for(
-      setup_.transport->lanes(), clients_, [&](unsigned lane, std::size_t i) -> Result<void> {
+      setup_.trainers->size(), clients_, [&](unsigned lane, std::size_t i) -> Result<void> {
         const auto client = static_cast<std::uint32_t>(i);
-        Trainer& trainer = setup_.transport->trainer(lane);
+        Trainer& trainer = (*setup_.trainers)[lane];
         const Stopwatch training;
         SOTTO_CHECK(trainer.load(weights_of(i)));
-        SOTTO_CHECK(trainer.train(*local.data, local.partition->client(client), local.preprocess,
-                                  local.options,
-                                  BitSource::from_seed(local.seed, "train", {number, client})));
+        SOTTO_CHECK(trainer.train(*local.data, setup_.simulated->partition->client(client),
+                                  local.preprocess, local.options,
+                                  BitSource::from_seed(seed, "train", {number, client})));
         SOTTO_CHECK(trainer.store(weights_of(i)));
         train_seconds[lane] += training.seconds();
         for (std::size_t first = 0; first < all.size(); first += kChunk) {
@@ -137,7 +138,7 @@ Result<RoundMetrics> LocalLearning::round(RoundId number) {
       setup_.data->test.size() > 0 &&
       (number % recipe_.federation.evaluate_every == 0 || number == recipe_.federation.rounds);
   std::vector<EvaluationSums> sums(clients_);
-  std::vector<double> train_seconds(setup_.transport->lanes(), 0.0);
+  std::vector<double> train_seconds(setup_.trainers->size(), 0.0);
   SOTTO_CHECK(train(number, evaluates, sums, train_seconds));
   RoundMetrics metrics;
   metrics.round = number;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "client/recipe_training.h"
 #include "plan/baselines.h"
 #include "plan/budget.h"
 #include "plan/planner.h"
@@ -22,7 +23,6 @@
 #include "record/run_json.h"
 #include "server/attendance.h"
 #include "server/combine.h"
-#include "server/evaluate.h"
 #include "server/exposure_log.h"
 #include "server/local_learning.h"
 #include "server/round.h"
@@ -46,22 +46,23 @@ std::string utc_now() {
 class Run {
  public:
   Run(const Recipe& recipe, const RunOptions& options, Setup setup, RunFolder folder,
-      Planner planner, std::shared_ptr<SpreadTransport> spread)
+      Planner planner, std::shared_ptr<MpiTransport> ranks)
       : recipe_(recipe),
         options_(options),
         setup_(std::move(setup)),
         folder_(std::move(folder)),
         planner_(std::move(planner)),
-        spread_(std::move(spread)),
-        selection_(recipe.federation, setup_.partition->clients(), setup_.clients_per_round),
+        ranks_(std::move(ranks)),
+        selection_(recipe.federation, setup_.clients, setup_.clients_per_round),
         server_(recipe),
-        log_(planner_, setup_.partition->clients(), is_anonymous(recipe.federation)) {}
+        log_(planner_, setup_.clients, is_anonymous(recipe.federation)) {}
 
   Result<RunResult> execute();
 
  private:
   Result<void> restore();
   Result<void> replay();
+  Result<void> check_coins(const Checkpoint& checkpoint) const;
   Result<std::vector<ClientGroup>> groups_of(RoundId number,
                                              std::span<const std::uint32_t> clients) const;
   void step(RoundId number, const RoundPlan& plan, const CollectedRound& collected);
@@ -77,12 +78,15 @@ class Run {
   Result<nlohmann::json> record(const char* status) const;
   Result<void> certify() const;
 
+  /// The simulated clients; null where clients are processes.
+  ClientPool* pool() { return setup_.simulated ? setup_.simulated->pool.get() : nullptr; }
+
   const Recipe& recipe_;
   const RunOptions& options_;
   Setup setup_;
   RunFolder folder_;
   Planner planner_;
-  std::shared_ptr<SpreadTransport> spread_;  // where other ranks share the work
+  std::shared_ptr<MpiTransport> ranks_;  // where other ranks share the work
   Selection selection_;
   ServerStep server_;
   Budget budget_;
@@ -101,15 +105,18 @@ Result<void> Run::restore() {
     SOTTO_TRY(std::shared_ptr<Ledger> ledger, options_.open_ledger());
     budget_ = Budget(std::move(ledger), recipe_);
   }
-  setup_.transport->hashes_reports = budget_.keeps();
+  if (ClientPool* const pool = this->pool()) pool->hashes_reports = budget_.keeps();
   SOTTO_TRY(result_.model, starting_weights(recipe_, options_, *setup_.factory));
   SOTTO_TRY(std::optional<Checkpoint> checkpoint,
             folder_.resume(recipe_, setup_.factory->layout()));
   if (checkpoint) {
+    SOTTO_CHECK(check_coins(*checkpoint));
     result_.model = std::move(checkpoint->weights);
     result_.rounds = std::move(checkpoint->rounds);
     server_.restore(std::move(checkpoint->velocity));
-    SOTTO_CHECK(setup_.transport->restore(std::move(checkpoint->states)));
+    if (ClientPool* const pool = this->pool()) {
+      SOTTO_CHECK(pool->restore(std::move(checkpoint->states)));
+    }
     ranges_ = std::move(checkpoint->ranges);
     refused_ = std::move(checkpoint->refused);
     attendance_ = std::move(checkpoint->attendance);
@@ -121,6 +128,21 @@ Result<void> Run::restore() {
   SOTTO_CHECK(claim());
   SOTTO_TRY(const nlohmann::json json, record("running"));
   return folder_.write_record(json);
+}
+
+/// A certificate speaks of all rounds: those that were done with other coins are another training.
+Result<void> Run::check_coins(const Checkpoint& checkpoint) const {
+  const std::string_view own = name_of(options_.coins);
+  // A file of before does not say; what real clients are promised must not rest on it.
+  if (checkpoint.rounds.empty() || checkpoint.coins == own ||
+      (checkpoint.coins.empty() && !protects(options_.coins))) {
+    return {};
+  }
+  return fail(ErrorKind::kUsage,
+              options_.out.string() + ": its " + std::to_string(checkpoint.rounds.size()) +
+                  " rounds were made with other coins (" +
+                  (checkpoint.coins.empty() ? "not said" : checkpoint.coins) + ") than these (" +
+                  std::string(own) + "); take another --out, or --replace to start over");
 }
 
 /// The clients by budget, each group with what it sends in this round.
@@ -192,17 +214,19 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
     return std::optional<RoundMetrics>();
   }
 
-  LocalTransport& transport = *setup_.transport;
-  transport.on_client = [&](std::uint64_t done, std::uint64_t total) {
-    if (options_.on_client) options_.on_client(number, done, total);
-  };
-  transport.observer = options_.observer;
+  ClientPool* const pool = this->pool();
+  if (pool != nullptr) {
+    pool->on_client = [&](std::uint64_t done, std::uint64_t total) {
+      if (options_.on_client) options_.on_client(number, done, total);
+    };
+    pool->observer = options_.observer;
+  }
   if (options_.observer) options_.observer->on_plan(plan, result_.model);
   SOTTO_TRY(const CollectedRound collected,
-            collect_round(*setup_.server_side, plan, result_.model,
+            collect_round(*setup_.transport, plan, result_.model,
                           static_cast<std::uint64_t>(recipe_.shuffle.min_batch)));
   // Before anything that the reports decided can be seen outside.
-  SOTTO_CHECK(budget_.bind(transport.take_hashes()));
+  if (pool != nullptr) SOTTO_CHECK(budget_.bind(pool->take_hashes()));
   step(number, plan, collected);
   if (!admission.refused.empty()) refused_[number] = admission.refused;
 
@@ -214,7 +238,7 @@ Result<std::optional<RoundMetrics>> Run::round(RoundId number) {
   metrics.released = collected.released();
   metrics.bytes_up = collected.bytes_up;
   metrics.train_seconds = whole.seconds();
-  const LocalTransport::Times times = transport.take_times();
+  const ClientPool::Times times = pool != nullptr ? pool->take_times() : ClientPool::Times();
   metrics.delay_seconds = times.delay;
   metrics.train_cpu_seconds = times.train;
   metrics.engine_cpu_seconds = times.engine + collected.merge_seconds;
@@ -268,15 +292,23 @@ void Run::step(RoundId number, const RoundPlan& plan, const CollectedRound& coll
 /// From the plan while the run goes on; once it has stopped, from what happened.
 Result<void> Run::claim() {
   if (result_.stopped.empty()) {
-    SOTTO_TRY(result_.groups, planned_exposures(recipe_, planner_, setup_.partition->clients(),
-                                                setup_.clients_per_round));
+    SOTTO_TRY(result_.groups,
+              planned_exposures(recipe_, planner_, setup_.clients, setup_.clients_per_round));
   } else {
     result_.groups = log_.exposures(recipe_, planner_);
+    if (options_.transport && options_.transport->clients_moved()) {
+      // One client may have been in every round, as one number or as another.
+      for (GroupClaims& group : result_.groups) {
+        for (Turn& turn : group.exposure.turns) turn.rounds = std::max(turn.rounds, turn.held);
+      }
+    }
   }
   for (GroupClaims& group : result_.groups) {
-    TrainingFacts facts =
-        training_facts(*setup_.partition, setup_.factory->layout(), group.exposure);
-    if (setup_.encoding) facts.records = setup_.encoding->privacy;
+    TrainingFacts facts = training_facts(setup_.factory->layout(), group.exposure);
+    if (setup_.simulated) {
+      facts.samples = sample_counts(*setup_.simulated->partition);
+      if (setup_.simulated->encoding) facts.records = setup_.simulated->encoding->privacy;
+    }
     group.claims = recipe_claims(recipe_, group.exposure, facts);
   }
   result_.claims = worst_group(result_.groups).claims;
@@ -284,11 +316,9 @@ Result<void> Run::claim() {
 }
 
 Result<void> Run::evaluate(RoundMetrics& metrics) {
-  const Dataset& test = setup_.data->test;
-  if (test.size() == 0) return {};
+  if (setup_.data->test.size() == 0) return {};
   SOTTO_TRY(const EvaluationSums sums,
-            spread_ ? spread_->evaluate(result_.model)
-                    : evaluate_model(*setup_.transport, test, setup_.preprocess, result_.model));
+            ranks_ ? ranks_->evaluate(result_.model) : setup_.evaluator->evaluate(result_.model));
   metrics.accuracy = static_cast<double>(sums.correct) / static_cast<double>(sums.samples);
   metrics.loss = sums.loss / static_cast<double>(sums.samples);
   return {};
@@ -300,11 +330,13 @@ bool Run::should_evaluate(RoundId number) const {
 
 Result<void> Run::remember() {
   const auto done = static_cast<std::int64_t>(result_.rounds.size());
+  ClientPool* const pool = this->pool();
   if (folder_.writes() &&
       (done % recipe_.output.checkpoint_every == 0 || done == recipe_.federation.rounds)) {
     SOTTO_CHECK(folder_.write_checkpoint(
         {recipe_.fingerprint(), setup_.factory->layout().fingerprint(), result_.rounds, refused_,
-         attendance_, ranges_, result_.model, server_.velocity(), setup_.transport->states()}));
+         attendance_, ranges_, result_.model, server_.velocity(),
+         pool != nullptr ? pool->states() : ClientStates(), std::string(name_of(options_.coins))}));
   }
   return folder_.write_metrics(result_.rounds);
 }
@@ -333,9 +365,9 @@ Result<void> Run::certify() const {
 
 Result<RunResult> Run::execute() {
   const Stopwatch whole;
-  if (spread_) {
-    SOTTO_CHECK(spread_->begin(recipe_, setup_, planner_));
-    setup_.server_side = spread_;
+  if (ranks_) {
+    SOTTO_CHECK(ranks_->begin(recipe_, setup_, planner_));
+    setup_.transport = ranks_;
   }
   SOTTO_CHECK(restore());
   while (static_cast<std::int64_t>(result_.rounds.size()) < recipe_.federation.rounds &&
@@ -372,25 +404,25 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
     return fail(ErrorKind::kUsage,
                 recipe.file + ": the limits of [ledger] need a ledger, and there is none here");
   }
-  std::shared_ptr<SpreadTransport> spread;
+  std::shared_ptr<MpiTransport> ranks;
   if (options.ranks) {
-    spread = std::make_shared<SpreadTransport>(options.ranks);
-    SOTTO_CHECK(check_spread(recipe));
+    ranks = std::make_shared<MpiTransport>(options.ranks);
+    SOTTO_CHECK(check_mpi(recipe));
   }
   SOTTO_TRY(RunFolder folder, RunFolder::open(options));
   SOTTO_TRY(Setup setup, make_setup(recipe, options, make_factory));
   const unsigned wanted = thread_count(options.threads);
-  if (options.on_note && setup.transport->lanes() < wanted) {
+  if (options.on_note && setup.trainers->size() < wanted) {
     options.on_note("this network draws from a global generator: training on " +
-                    std::to_string(setup.transport->lanes()) + " thread");
+                    std::to_string(setup.trainers->size()) + " thread");
   }
   if (learns_alone(recipe)) return learn_alone(recipe, options, setup, folder, utc_now());
   SOTTO_TRY(const std::vector<float> initial, starting_weights(recipe, options, *setup.factory));
   SOTTO_TRY(Planner planner,
             Planner::make(recipe, setup.factory->layout(), initial,
-                          share_of_clients(setup.partition->clients(), setup.clients_per_round)));
+                          share_of_clients(setup.clients, setup.clients_per_round)));
   return Run(recipe, options, std::move(setup), std::move(folder), std::move(planner),
-             std::move(spread))
+             std::move(ranks))
       .execute();
 }
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numbers>
 
+#include "plan/round_plan.h"
+
 namespace sotto {
 namespace {
 
@@ -15,12 +17,6 @@ float to_float(double value) {
 }
 
 }  // namespace
-
-Payload payload_of(const Recipe::Bound& bound) {
-  if (bound.payload == "delta") return Payload::kDelta;
-  if (bound.payload == "gradient") return Payload::kGradient;
-  return Payload::kWeights;
-}
 
 ServerStep::ServerStep(const Recipe& recipe)
     : payload_(payload_of(recipe.bound)),

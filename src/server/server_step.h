@@ -16,8 +16,6 @@
 
 namespace sotto {
 
-Payload payload_of(const Recipe::Bound& bound);
-
 class ServerStep {
  public:
   explicit ServerStep(const Recipe& recipe);

@@ -1,44 +1,41 @@
-// From a recipe to the things a run needs: data, clients, network, mechanism.
+// From a recipe to what a run needs: the public test set, what trains and evaluates, and the way to
+// the clients. Clients that are processes of their own are none of it: the server then reads no
+// training data and makes no client.
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "client/encode.h"
+#include "server/evaluator.h"
 #include "sotto/federation.h"
-#include "transport/local/local_transport.h"
+#include "train/trainer_pool.h"
+#include "transport/local/client_pool.h"
 
 namespace sotto {
 
-struct Setup {
-  std::unique_ptr<const DataSplit> data;
+/// Clients whose data this process holds.
+struct SimulatedClients {
   std::unique_ptr<const Partition> partition;
-  Preprocess preprocess;
-  std::shared_ptr<const TrainerFactory> factory;
-  std::unique_ptr<LocalTransport> transport;
-  /// What the server collects from: the clients' transport, or one above it that hides reports.
-  std::shared_ptr<Transport> server_side;
-  std::size_t clients_per_round = 0;
+  std::unique_ptr<ClientPool> pool;
   std::optional<Encoding> encoding;  // where records were randomized before the rounds
+};
+
+struct Setup {
+  /// Where clients are processes of their own the train part is empty.
+  std::unique_ptr<const DataSplit> data;
+  Preprocess preprocess;
+  std::size_t clients = 0;
+  std::size_t clients_per_round = 0;
+  std::shared_ptr<const TrainerFactory> factory;
+  std::unique_ptr<TrainerPool> trainers;
+  std::unique_ptr<Evaluator> evaluator;
+  std::optional<SimulatedClients> simulated;  // nothing where clients are processes
+  /// What the server collects from.
+  std::shared_ptr<Transport> transport;
 };
 
 Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
                          const MakeFactory& make_factory);
-
-/// A client's own samples, as its part of the federation.
-struct OwnSamples {
-  DataSplit data;
-  Partition partition;
-};
-
-/// What one client trains with: the recipe's network and preprocessing on its own samples, which
-/// are of the recipe's form, be they none.
-Result<Setup> make_client_setup(const Recipe& recipe, OwnSamples samples, const RunOptions& options,
-                                const MakeFactory& make_factory);
-
-/// What the run starts from: the weights of the recipe's seed, or those of the options.
-Result<std::vector<float>> starting_weights(const Recipe& recipe, const RunOptions& options,
-                                            const TrainerFactory& factory);
-
-Optimizer optimizer_of(std::string_view name);
 
 }  // namespace sotto

@@ -65,7 +65,7 @@ ChunkSpec ReportForm::chunk(std::size_t index) const {
 }
 
 std::string task_name(const std::string& recipe_hash, std::span<const std::byte> run) {
-  return recipe_hash + ':' + sha256_hex(run).substr(0, 16);
+  return recipe_hash + ':' + sha256_hex(run);
 }
 
 Result<Envelope> open_chunk(std::span<const std::byte> sealed, const identity::ChunkPlan& plan,

@@ -97,6 +97,7 @@ Result<void> Spool::remember() {
   if (memory_.current == name) return {};
   spool_files::Memory next = memory_;
   next.current = name;
+  next.closed.clear();
   next.floors[name.run] = name.round;
   SOTTO_CHECK(spool_files::write_memory(folder_, next));
   memory_ = std::move(next);
@@ -108,8 +109,9 @@ Result<void> Spool::leave() {
   if (memory_.current) {
     spool_files::Memory next = memory_;
     const spool_files::RoundName name = *memory_.current;
-    next.floors[name.run] = name.round + 1;
+    next.floors[name.run] = std::uint64_t{name.round} + 1;  // never 0 again
     next.current.reset();
+    next.closed.clear();
     next.past.push_back({name, asked(name.run, name.round)});
     if (next.past.size() > kPastRounds) next.past.erase(next.past.begin());
     SOTTO_CHECK(spool_files::write_memory(folder_, next));
@@ -137,6 +139,11 @@ void Spool::load() {
     const std::string name = entry.path().filename().string();
     if (is_sha256(name)) load_batch(name);
   }
+  if (memory_.current == spool_files::RoundName{round_.run, round_.round}) {
+    for (const std::string& digest : memory_.closed) {
+      if (!batches_.contains(digest)) load_batch(digest);
+    }
+  }
   others_ = spool_files::read_others(round_folder());
 }
 
@@ -163,12 +170,17 @@ void Spool::load_batch(const std::string& digest) {
       for (const std::string& sender : batch.closed.senders) {
         batch.reports.try_emplace(sender, Report{0, false});
       }
-      judge(batch);
+      judge(batch, folder);
     } else {
       // Nobody knows its members and order any more: sent again it would be another batch.
       notes_.push_back(closed.error().message + "; nothing more of this batch leaves");
       batch.state = BatchState::kStopped;
     }
+  }
+  if (batch.state == BatchState::kCollecting && memory_.closed.contains(digest)) {
+    notes_.push_back(folder.string() +
+                     ": the list of a closed batch is missing; nothing more of it leaves");
+    batch.state = BatchState::kStopped;
   }
   // Of a folder without one sound report nothing is known, but that its batch is closed.
   if (batch.contract.chunks == 0 && batch.state == BatchState::kCollecting) return;
@@ -176,11 +188,20 @@ void Spool::load_batch(const std::string& digest) {
   batches_.insert_or_assign(digest, std::move(batch));
 }
 
-void Spool::judge(Batch& batch) {
+void Spool::judge(Batch& batch, const std::filesystem::path& folder) {
   const auto sound = std::ranges::count_if(batch.closed.senders, [&](const std::string& sender) {
     return batch.reports.at(sender).sound;
   });
   if (batch.state != BatchState::kClosed) return;
+  if (static_cast<std::size_t>(sound) == batch.closed.senders.size()) return;
+  if (spool_files::has_begun(folder)) {
+    // What stands in a report's place would show which chunks it had before.
+    batch.state = BatchState::kStopped;
+    notes_.push_back(
+        "a report of a closed batch is damaged, and some of it may have left; nothing more of it "
+        "leaves");
+    return;
+  }
   if (static_cast<std::uint64_t>(sound) >= std::max<std::uint64_t>(1, batch.closed.minimum)) return;
   batch.state = BatchState::kStopped;
   notes_.push_back("damaged reports leave a closed batch with " + std::to_string(sound) + " of " +
@@ -318,6 +339,11 @@ Result<std::uint64_t> Spool::close(std::size_t group, std::uint64_t least) {
     BitSource bits = BitSource::from_system();
     for (std::uint64_t& word : closed.key) word = bits.next_u64();
     SOTTO_CHECK(spool_files::write_batch(folder, closed));
+    // Remembered apart: should the file be lost, the batch must not open again.
+    spool_files::Memory next = memory_;
+    next.closed.insert(round_.contracts[group]);
+    SOTTO_CHECK(spool_files::write_memory(folder_, next));
+    memory_ = std::move(next);
     batch->closed = std::move(closed);
     batch->state = BatchState::kClosed;
     return batch->closed.senders.size();
@@ -331,6 +357,7 @@ Result<std::vector<std::vector<std::byte>>> Spool::batch(std::size_t group, std:
   }
   const std::uint64_t size = batch->contract.chunk_bytes;
   if (position >= batch->contract.chunks) return refuse("there is no such position");
+  SOTTO_CHECK(spool_files::note_begun(batch_folder(round_.contracts[group])));
   const auto stream_of = [&](const char* purpose, std::uint64_t number) {
     const auto& key = batch->closed.key;
     return BitSource::from_seed(key[0], purpose, {key[1], key[2], key[3], position, number});
@@ -346,7 +373,7 @@ Result<std::vector<std::vector<std::byte>>> Spool::batch(std::size_t group, std:
       if (!file.read(reinterpret_cast<char*>(chunk.data()), static_cast<std::streamsize>(size))) {
         notes_.push_back(path.string() + ": cannot be read any more");
         report.sound = false;
-        judge(*batch);
+        judge(*batch, batch_folder(round_.contracts[group]));
       }
     }
     if (!report.sound) stream_of("damaged", chunks.size()).fill(chunk);

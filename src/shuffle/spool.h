@@ -119,7 +119,7 @@ class Spool {
   Result<void> remember();
   Result<void> leave();
   /// Stops a closed batch that has too few sound reports.
-  void judge(Batch& batch);
+  void judge(Batch& batch, const std::filesystem::path& folder);
 
   std::filesystem::path folder_;
   UseLock lock_;

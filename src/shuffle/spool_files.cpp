@@ -14,6 +14,7 @@ namespace {
 constexpr const char* kMemory = "state.json";
 constexpr const char* kMemoryFormat = "sotto.spool.v2";
 constexpr const char* kBatch = "batch.json";
+constexpr const char* kBegun = "begun";
 constexpr const char* kOthers = "others";
 /// The last line of a report's file: how long the text before it is.
 constexpr std::string_view kLastLine = "facts ";
@@ -86,7 +87,17 @@ std::string last_line(std::size_t bytes) {
 }  // namespace
 
 Result<Memory> read_memory(const std::filesystem::path& folder) {
-  if (!std::filesystem::exists(folder / kMemory)) return Memory{};
+  if (!std::filesystem::exists(folder / kMemory)) {
+    std::error_code code;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, code)) {
+      if (!entry.path().filename().string().starts_with("round-")) continue;
+      return fail(ErrorKind::kCorrupt, (folder / kMemory).string() +
+                                           ": missing, although there are reports; it says which "
+                                           "rounds are over: put it back, or use a new --state "
+                                           "folder with a new training");
+    }
+    return Memory{};
+  }
   auto memory = read_sealed(folder / kMemory, [](const nlohmann::json& json) {
     Memory read;
     if (json.at("format").get<std::string>() != kMemoryFormat) {
@@ -94,8 +105,9 @@ Result<Memory> read_memory(const std::filesystem::path& folder) {
     }
     if (!json.at("current").is_null()) read.current = name_from(json.at("current"));
     for (const auto& [run, floor] : json.at("floors").items()) {
-      read.floors[tag_of(run)] = floor.get<RoundId>();
+      read.floors[tag_of(run)] = floor.get<std::uint64_t>();
     }
+    if (json.contains("closed")) read.closed = json.at("closed").get<std::set<std::string>>();
     for (const nlohmann::json& past : json.at("past")) {
       Memory::Past round{name_from(past), {}};
       for (const nlohmann::json& asked : past.at("asked")) {
@@ -118,6 +130,7 @@ Result<void> write_memory(const std::filesystem::path& folder, const Memory& mem
   nlohmann::json json = {{"format", kMemoryFormat},
                          {"current", nullptr},
                          {"floors", nlohmann::json::object()},
+                         {"closed", memory.closed},
                          {"past", nlohmann::json::array()}};
   if (memory.current) json["current"] = to_json(*memory.current);
   for (const auto& [run, floor] : memory.floors) json["floors"][tag_hex(run)] = floor;
@@ -213,6 +226,15 @@ Result<ReportFacts> check_report(const std::filesystem::path& file) {
     return damaged("is not what was written");
   }
   return facts;
+}
+
+bool has_begun(const std::filesystem::path& folder) {
+  return std::filesystem::exists(folder / kBegun);
+}
+
+Result<void> note_begun(const std::filesystem::path& folder) {
+  if (has_begun(folder)) return {};
+  return write_file_atomically(folder / kBegun, std::string("begun\n"), Readers::kOwner);
 }
 
 bool has_batch(const std::filesystem::path& folder) {

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,9 @@ struct RoundName {
 
 /// What is remembered of rounds, whatever becomes of their reports.
 struct Memory {
-  std::optional<RoundName> current;  // of which something was taken, and which is not over
-  std::map<Tag, RoundId> floors;     // of each run the lowest round that may be collected
+  std::optional<RoundName> current;     // of which something was taken, and which is not over
+  std::map<Tag, std::uint64_t> floors;  // of each run the lowest round that may be collected
+  std::set<std::string> closed;         // contracts of the current round whose batch is closed
   struct Past {
     RoundName name;
     std::vector<Asked> asked;
@@ -70,6 +72,9 @@ struct BatchFacts {
   std::uint64_t minimum = 0;  // sound reports below which nothing leaves
   std::array<std::uint64_t, 4> key{};
 };
+/// Whether anything of the closed batch may have left; noted before its first chunk goes.
+bool has_begun(const std::filesystem::path& folder);
+Result<void> note_begun(const std::filesystem::path& folder);
 bool has_batch(const std::filesystem::path& folder);
 Result<BatchFacts> read_batch(const std::filesystem::path& folder);
 Result<void> write_batch(const std::filesystem::path& folder, const BatchFacts& batch);

@@ -31,7 +31,7 @@ class DeviceRounds {
     BitSource train;    // decides their order
     BitSource perturb;  // decides the symbols
     /// What it kept of its last round and, after run(), what it keeps of this one: as
-    /// LocalTransport has it.
+    /// the pool of clients has it.
     std::vector<float> state;
     /// One for each part, where run() is to give them; else they are only added up.
     std::vector<Report> reports;

@@ -1,5 +1,5 @@
 // Rounds on an accelerator, here one that is made of the processor: clients go to it in the right
-// company, and the model is bit for bit that of clients one after the other.
+// batches, and the model is bit for bit that of clients one after the other.
 #include "transport/device/device_transport.h"
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 /// What the accelerator was asked for.
 struct Seen {
-  std::vector<std::size_t> companies;  // how many clients each time
+  std::vector<std::size_t> batches;  // how many clients each time
   std::uint64_t rounds = 0;
 };
 
@@ -29,7 +29,7 @@ class FakeRounds final : public DeviceRounds {
 
   Result<void> run(std::span<Client> clients, const Task& task) override {
     const std::span<const float> model = task.model;
-    seen_.companies.push_back(clients.size());
+    seen_.batches.push_back(clients.size());
     std::set<std::size_t> sizes;
     for (Client& client : clients) {
       sizes.insert(client.samples.size());
@@ -147,9 +147,9 @@ TEST(DeviceTransport, GivesTheModelOfClientsOneAfterTheOther) {
       EXPECT_EQ(there.rounds[i].train_cpu_seconds, 1.0);
     }
     std::size_t clients = 0;
-    for (const std::size_t company : seen.companies) {
-      EXPECT_LE(company, 7U);
-      clients += company;
+    for (const std::size_t batch : seen.batches) {
+      EXPECT_LE(batch, 7U);
+      clients += batch;
     }
     EXPECT_EQ(clients, 20 * here.rounds.size());
   }
@@ -171,7 +171,7 @@ TEST(DeviceTransport, TrainsTheNetworksThatEncode) {
     EXPECT_GT(encode.at("local_accuracy"), 0.0);
     EXPECT_EQ(there.record->at("privacy").at("encode"), encode);
     std::size_t clients = 0;
-    for (const std::size_t company : seen.companies) clients += company;
+    for (const std::size_t batch : seen.batches) clients += batch;
     EXPECT_EQ(clients, 10 * (1 + there.rounds.size()));
   }
 }

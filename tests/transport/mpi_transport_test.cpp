@@ -21,7 +21,7 @@ std::shared_ptr<const DataSplit> embedded() {
   return kData;
 }
 
-/// run_recipe on rank 0 and help_run on the others, each a thread.
+/// run_recipe on rank 0 and run_mpi_worker on the others, each a thread.
 Result<RunResult> run_spread(const Recipe& recipe, unsigned ranks, RunOptions options = {},
                              const MakeFactory& others = make_toy) {
   const auto post = std::make_shared<ThreadRanks::Post>();
@@ -32,7 +32,7 @@ Result<RunResult> run_spread(const Recipe& recipe, unsigned ranks, RunOptions op
       own.threads = rank;  // ranks need not be alike
       own.data = embedded();
       own.ranks = std::make_shared<ThreadRanks>(post, rank, ranks);
-      static_cast<void>(help_run(recipe, own, others));
+      static_cast<void>(run_mpi_worker(recipe, own, others));
     });
   }
   options.threads = 1;
@@ -142,7 +142,7 @@ TEST(Spread, RanksWithOtherDataAreRefused) {
   std::jthread helper([&] {
     RunOptions own;
     own.ranks = std::make_shared<ThreadRanks>(post, 1, 2);
-    static_cast<void>(help_run(toy_recipe({"data.normalize=false"}), own, make_toy));
+    static_cast<void>(run_mpi_worker(toy_recipe({"data.normalize=false"}), own, make_toy));
   });
   RunOptions options;
   options.ranks = std::make_shared<ThreadRanks>(post, 0, 2);
@@ -152,10 +152,10 @@ TEST(Spread, RanksWithOtherDataAreRefused) {
 }
 
 TEST(Deal, HeavyClientsDoNotHoldOneRankUp) {
-  std::vector<WeighedClient> clients;
+  std::vector<WeightedClient> clients;
   for (std::uint32_t i = 0; i < 100; ++i) clients.push_back({i % 2, i, i < 4 ? 250U : 10U});
   const std::vector<unsigned> speeds = {1, 2, 1};
-  const auto shares = deal_clients(clients, 2, speeds);
+  const auto shares = assign_clients(clients, 2, speeds);
   std::vector<std::size_t> loads(3, 0);
   std::vector<int> seen(100, 0);
   for (std::size_t rank = 0; rank < 3; ++rank) {
@@ -185,7 +185,7 @@ TEST(RankMessage, OneThatEndsTooEarlyIsNoticed) {
 }
 
 TEST(RankMessage, NoCountReservesMoreThanTheMessageHolds) {
-  spread::Task task;
+  mpi::Task task;
   task.round = 1;
   MessageWriter out;
   put(out, task);
@@ -194,7 +194,7 @@ TEST(RankMessage, NoCountReservesMoreThanTheMessageHolds) {
   const std::size_t groups = sizeof(RoundId) + 1 + sizeof(std::uint64_t);
   bytes.at(groups + 4) = std::byte{1};
   MessageReader in(bytes);
-  EXPECT_THROW(spread::get_task(in), std::length_error);
+  EXPECT_THROW(mpi::get_task(in), std::length_error);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "sotto/native.h"
 #include "sotto/network.h"
 #include "train/torch/plain_loop.h"
-#include "transport/local/local_transport.h"
+#include "transport/local/client_pool.h"
 
 namespace sotto::cli {
 namespace {
@@ -33,14 +33,14 @@ struct RoundTime {
   double overhead = 0.0;
 };
 
-Result<RoundTime> time_round(LocalTransport& transport, const RoundPlan& plan,
+Result<RoundTime> time_round(ClientPool& transport, const RoundPlan& plan,
                              std::span<const float> model) {
   transport.take_times();
   const Stopwatch clock;
   SOTTO_TRY(const CollectedRound collected, collect_round(transport, plan, model));
   RoundTime time;
   time.seconds = clock.seconds();
-  const LocalTransport::Times times = transport.take_times();
+  const ClientPool::Times times = transport.take_times();
   const double engine = times.engine + collected.merge_seconds;
   time.overhead = engine / (times.train + engine);
   return time;
@@ -104,16 +104,18 @@ Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, 
   group.parts.push_back(std::move(part));
   plan.groups.push_back(std::move(group));
   const std::vector<float> model = factory->initial_weights(0);
-  const LocalClients local{&data, &partition, preprocess, options, 0, false, false};
-  SOTTO_TRY(const auto one, LocalTransport::make(local, factory, 1));
-  SOTTO_TRY(const auto many, LocalTransport::make(local, factory, threads));
+  const auto layout = std::make_shared<const Layout>(factory->layout());
+  SOTTO_TRY(const auto one_trainer, TrainerPool::make(*factory, 1));
+  SOTTO_TRY(const auto trainers, TrainerPool::make(*factory, threads));
+  const ClientSettings settings{&data, preprocess, options};
+  ClientPool one(settings, partition, 0, layout, *one_trainer);
+  ClientPool many(settings, partition, 0, layout, *trainers);
 
   // Gradients of single samples, clipped; noise would cost the same whatever computes them.
   TrainOptions clipped = options;
   clipped.clip = 1.0;
   const bool clips = check_private(factory->layout()).has_value();
-  const LocalClients careful{&data, &partition, preprocess, clipped, 0, false, false};
-  SOTTO_TRY(const auto one_private, LocalTransport::make(careful, factory, 1));
+  ClientPool one_private({&data, preprocess, clipped}, partition, 0, layout, *one_trainer);
 
   std::vector<double> plain_seconds;
   std::vector<double> one_seconds;
@@ -125,13 +127,13 @@ Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, 
       std::min<std::size_t>(order.size(), std::size_t{2} * bench.batch_size))));
   for (unsigned turn = 0; turn < turns; ++turn) {
     SOTTO_TRY(const double plain_time, plain->run(order));
-    SOTTO_TRY(const RoundTime one_time, time_round(*one, plan, model));
-    SOTTO_TRY(const RoundTime many_time, time_round(*many, plan, model));
+    SOTTO_TRY(const RoundTime one_time, time_round(one, plan, model));
+    SOTTO_TRY(const RoundTime many_time, time_round(many, plan, model));
     plain_seconds.push_back(plain_time);
     one_seconds.push_back(one_time.seconds);
     many_seconds.push_back(many_time.seconds);
     if (clips) {
-      SOTTO_TRY(const RoundTime private_time, time_round(*one_private, plan, model));
+      SOTTO_TRY(const RoundTime private_time, time_round(one_private, plan, model));
       private_costs.push_back(private_time.seconds / one_time.seconds);
     }
     overheads.push_back(many_time.overhead);

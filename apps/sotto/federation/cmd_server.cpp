@@ -44,6 +44,40 @@ constexpr const char* kRoster = "roster.txt";
 constexpr const char* kOpened = "opened.txt";
 constexpr const char* kRequests = "requests.sqlite";
 
+/// What the coordinator keeps beside the run. With --replace it is set aside until the run's own
+/// files are replaced: should the server fail before, the old training is whole again.
+constexpr const char* kKept[] = {kRunTag, kRoster, kOpened};
+
+std::filesystem::path aside(const std::filesystem::path& out, const char* name) {
+  return out / (std::string(name) + ".before");
+}
+
+void set_aside(const std::filesystem::path& out) {
+  for (const char* const name : kKept) {
+    std::error_code ignored;
+    if (std::filesystem::exists(aside(out, name), ignored)) {
+      std::filesystem::remove(out / name, ignored);  // of a replacement that never began
+    } else {
+      std::filesystem::rename(out / name, aside(out, name), ignored);
+    }
+  }
+}
+
+void put_back(const std::filesystem::path& out) {
+  for (const char* const name : kKept) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(aside(out, name), ignored)) continue;
+    std::filesystem::rename(aside(out, name), out / name, ignored);
+  }
+}
+
+void drop_aside(const std::filesystem::path& out) {
+  for (const char* const name : kKept) {
+    std::error_code ignored;
+    std::filesystem::remove(aside(out, name), ignored);
+  }
+}
+
 /// What tells this training from others, kept beside its state.
 Result<rpc::Tag> run_tag(const std::filesystem::path& out) {
   const std::filesystem::path file = out / kRunTag;
@@ -65,7 +99,9 @@ Result<std::shared_ptr<rpc::Coordinator>> make_coordinator(const Arguments& argu
                                                            const rpc::Security& security,
                                                            const std::filesystem::path& out) {
   if (arguments.replace) {
-    for (const char* name : {kRunTag, kRoster, kOpened}) std::filesystem::remove(out / name);
+    set_aside(out);
+  } else {
+    put_back(out);
   }
   rpc::Coordinator::Settings settings;
   SOTTO_TRY(settings.invitation.recipe, read_text(arguments.recipe));
@@ -78,6 +114,7 @@ Result<std::shared_ptr<rpc::Coordinator>> make_coordinator(const Arguments& argu
   settings.invitation.clients = static_cast<std::uint32_t>(recipe.federation.clients);
   SOTTO_TRY(settings.invitation.run, run_tag(out));
   settings.minimum = static_cast<std::uint32_t>(recipe.shuffle.min_batch);
+  settings.places_differ = !recipe.privacy.client_budgets.empty();
   settings.round_seconds = arguments.round_seconds;
   settings.wait_seconds = arguments.wait_seconds;
   if (settings.invitation.latency) {
@@ -149,7 +186,9 @@ Result<int> serve(const Arguments& arguments) {
             ServerMonitor::start(arguments.monitor, run, out, arguments.rehearsal));
   monitor->watch(*coordinator, run.options);
   coordinator->on_begin = [&, seen = false](const RoundPlan& plan, std::size_t weights) mutable {
-    if (!std::exchange(seen, true)) monitor->say(traffic_text(plan, weights));
+    if (std::exchange(seen, true)) return;
+    drop_aside(out);
+    monitor->say(traffic_text(plan, weights));
   };
   SOTTO_TRY(const auto server,
             rpc::Server::start(arguments.listen, security, out / kRequests, *coordinator));

@@ -73,7 +73,7 @@ Result<int> help(const Arguments& arguments, const Result<Recipe>& recipe,
   options.threads = arguments.threads > 0 ? arguments.threads : cluster::threads_of_rank();
   options.data_folder = arguments.data;
   options.ranks = std::move(ranks);
-  SOTTO_CHECK(help_run(recipe, options, make_engine));
+  SOTTO_CHECK(run_mpi_worker(recipe, options, make_engine));
   return 0;
 }
 

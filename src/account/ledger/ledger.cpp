@@ -247,6 +247,15 @@ class SqliteLedger final : public Ledger {
     };
     item = own_ ? book_.find_round_of_client(request) : book_.find_round(request);
     if (item != nullptr) {
+      // Another account has paid for it: its report may be sent again, but none is made from the
+      // data of this one.
+      const std::string& paid = book_.account_of(*item).dataset;
+      if (own_ && item->state == ChargeState::kCharged &&
+          (book_.is_declared(paid) ? paid : std::string()) != *own_) {
+        return refuse("the round was charged to " +
+                      (book_.is_declared(paid) ? "account '" + paid + "'" : "the whole ledger") +
+                      ", and its report is still to be made there");
+      }
       if (book_.mechanism_of(*item) == request.mechanism_id &&
           same_cost(book_.cost_of(*item), request.cost)) {
         return {};
@@ -382,6 +391,14 @@ Result<std::unique_ptr<Ledger>> open_ledger(const fs::path& file) { return open_
 
 Result<std::unique_ptr<Ledger>> open_own_ledger(const fs::path& file,
                                                 const OwnLedgerOptions& options) {
+  std::error_code code;
+  if (fs::hard_link_count(file, code) > 1 && !code) {
+    return fail(ErrorKind::kRefused,
+                file.string() +
+                    ": is one file with several names, and what is spent under "
+                    "one may not be seen under another; copy it to a file of "
+                    "its own");
+  }
   SOTTO_TRY(auto ledger, open_sqlite(file));
   SOTTO_CHECK(ledger->serve_owner(options));
   return ledger;

@@ -1,6 +1,6 @@
 // Sums in vectors: see sums.h. The scalar path is the same template with one lane.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "base/sums.cpp"
+#define HWY_TARGET_INCLUDE "base/exact/sums.cpp"
 #include "base/simd_targets.h"
 // After the targets are chosen:
 #include <hwy/highway.h>

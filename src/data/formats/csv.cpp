@@ -27,9 +27,16 @@ constexpr std::size_t kMostColumns = std::size_t{1} << 20;
 /// Of a class that has a name.
 constexpr std::size_t kLongestLabel = 1024;
 
-struct LabelCell {
-  std::string_view text;
-  std::size_t line;
+/// Labels as their rows have them: each different text once, and its number in every row. A table
+/// of few bytes a row would else take many times its size.
+struct LabelTexts {
+  struct Text {
+    std::string_view text;
+    std::size_t line;  // of the first row that has it
+  };
+  std::vector<Text> texts;
+  std::map<std::string_view, std::uint32_t> numbers;
+  std::vector<std::uint32_t> rows;
 };
 
 std::string_view trimmed(std::string_view text) {
@@ -104,37 +111,38 @@ bool is_header(const std::vector<std::string_view>& cells) {
                      [](std::string_view cell) { return !to_number(cell); });
 }
 
-Result<void> number_labels(const std::vector<LabelCell>& cells, Dataset& data) {
-  data.labels.reserve(cells.size());
-  for (const LabelCell& cell : cells) {
-    auto label = to_label(*to_number(cell.text));
-    if (!label) return at("line " + std::to_string(cell.line), label.error());
-    data.labels.push_back(*label);
+/// Every row's label is the id of its text.
+void set_labels(const LabelTexts& labels, const std::vector<std::int32_t>& ids, Dataset& data) {
+  data.labels.reserve(labels.rows.size());
+  for (const std::uint32_t text : labels.rows) data.labels.push_back(ids[text]);
+}
+
+Result<void> number_labels(const LabelTexts& labels, Dataset& data) {
+  std::vector<std::int32_t> ids;
+  for (const LabelTexts::Text& one : labels.texts) {
+    auto label = to_label(*to_number(one.text));
+    if (!label) return at("line " + std::to_string(one.line), label.error());
+    ids.push_back(*label);
   }
+  set_labels(labels, ids, data);
   data.classes = count_classes(data.labels);
   return {};
 }
 
-Result<void> name_labels(const std::vector<LabelCell>& cells, Dataset& data) {
-  std::map<std::string_view, std::int32_t> ids;
-  for (const LabelCell& cell : cells) {
-    if (cell.text.empty()) return corrupt("line " + std::to_string(cell.line) + ": empty label");
-    if (cell.text.size() > kLongestLabel) {
-      return corrupt("line " + std::to_string(cell.line) + ": a label of more than " +
+Result<void> name_labels(const LabelTexts& labels, Dataset& data) {
+  for (const LabelTexts::Text& one : labels.texts) {
+    if (one.text.empty()) return corrupt("line " + std::to_string(one.line) + ": empty label");
+    if (one.text.size() > kLongestLabel) {
+      return corrupt("line " + std::to_string(one.line) + ": a label of more than " +
                      std::to_string(kLongestLabel) + " characters");
     }
-    ids.emplace(cell.text, 0);
   }
-  if (ids.size() > kMostClasses) {
-    return corrupt(std::to_string(ids.size()) + " different labels, more than " +
-                   std::to_string(kMostClasses));
-  }
-  for (auto& [name, id] : ids) {
-    id = data.classes++;
+  std::vector<std::int32_t> ids(labels.texts.size());
+  for (const auto& [name, text] : labels.numbers) {
+    ids[text] = data.classes++;
     data.class_names.emplace_back(name);
   }
-  data.labels.reserve(cells.size());
-  for (const LabelCell& cell : cells) data.labels.push_back(ids.find(cell.text)->second);
+  set_labels(labels, ids, data);
   return {};
 }
 
@@ -149,13 +157,12 @@ class CsvParser {
       if (row.ends_with('\r')) row.remove_suffix(1);
       if (!trimmed(row).empty()) SOTTO_CHECK(take_row(row, line));
     }
-    if (labels_.empty()) return corrupt("no rows of data");
+    if (labels_.rows.empty()) return corrupt("no rows of data");
     Dataset data;
     data.shape.width = static_cast<std::uint32_t>(columns_ - 1);
     data.values = std::move(features_);
-    const bool numbers = std::all_of(labels_.begin(), labels_.end(), [](const LabelCell& cell) {
-      return to_number(cell.text).has_value();
-    });
+    const bool numbers = std::ranges::all_of(
+        labels_.texts, [](const LabelTexts::Text& one) { return to_number(one.text).has_value(); });
     SOTTO_CHECK(numbers ? number_labels(labels_, data) : name_labels(labels_, data));
     return data;
   }
@@ -185,7 +192,18 @@ class CsvParser {
       }
       features_.push_back(static_cast<float>(*value));
     }
-    labels_.push_back({cells_[label_], line});
+    return take_label(cells_[label_], line);
+  }
+
+  Result<void> take_label(std::string_view text, std::size_t line) {
+    const auto next = static_cast<std::uint32_t>(labels_.texts.size());
+    const auto [entry, fresh] = labels_.numbers.try_emplace(text, next);
+    if (fresh) labels_.texts.push_back({text, line});
+    if (labels_.texts.size() > kMostClasses) {
+      return corrupt("line " + std::to_string(line) + ": more than " +
+                     std::to_string(kMostClasses) + " different labels");
+    }
+    labels_.rows.push_back(entry->second);
     return {};
   }
 
@@ -193,7 +211,7 @@ class CsvParser {
   std::size_t label_ = 0;
   std::vector<std::string_view> cells_;
   std::vector<float> features_;
-  std::vector<LabelCell> labels_;
+  LabelTexts labels_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "mechanism/bit_sampler.cpp"
+#define HWY_TARGET_INCLUDE "mechanism/bit/bit_sampler.cpp"
 #include "base/simd_targets.h"
 // After the targets are chosen:
 #include <hwy/highway.h>

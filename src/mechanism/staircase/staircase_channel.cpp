@@ -2,7 +2,7 @@
 // groups) or by binary search with gathers, place by a 32 x 32 bit product, rank to index without a
 // table. What the two words leave open is marked kOpen and drawn anew by draw(), the definition.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "mechanism/staircase_channel.cpp"
+#define HWY_TARGET_INCLUDE "mechanism/staircase/staircase_channel.cpp"
 #include "base/simd_targets.h"
 // After the targets are chosen:
 #include <hwy/highway.h>

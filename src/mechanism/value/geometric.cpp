@@ -32,7 +32,7 @@
 // covers second-order terms and the roundings of the test itself. Where nothing is cut, lo and hi
 // are zero, N has a relative error of 2 w, and 42 becomes 7; the code takes 9.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "mechanism/geometric.cpp"
+#define HWY_TARGET_INCLUDE "mechanism/value/geometric.cpp"
 #include "base/simd_targets.h"
 // After the targets are chosen:
 #include <hwy/highway.h>

@@ -1,6 +1,6 @@
 // Box-Muller in vectors: see normal.h for what it computes and how well.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "mechanism/normal.cpp"
+#define HWY_TARGET_INCLUDE "mechanism/vector/normal.cpp"
 #include "base/simd_targets.h"
 // After the targets are chosen:
 #include <hwy/highway.h>

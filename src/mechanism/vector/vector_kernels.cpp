@@ -1,6 +1,6 @@
 // Rounding in vectors: see vector_kernels.h. The scalar path is the same template with one lane.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "mechanism/vector_kernels.cpp"
+#define HWY_TARGET_INCLUDE "mechanism/vector/vector_kernels.cpp"
 #include "base/simd_targets.h"
 // After the targets are chosen:
 #include <hwy/highway.h>

@@ -2,7 +2,7 @@
 // eight weights at once, as far as two random words decide. Where they do not (one weight in 4096)
 // the vector is noted, and the caller draws its weights one by one.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "mechanism/window_kernel.cpp"
+#define HWY_TARGET_INCLUDE "mechanism/window/window_kernel.cpp"
 #include "base/simd_targets.h"
 // After the targets are chosen:
 #include <hwy/highway.h>

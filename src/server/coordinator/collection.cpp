@@ -41,12 +41,15 @@ std::optional<std::size_t> Collection::group_of(std::uint32_t client) const {
   return std::nullopt;
 }
 
-void Collection::decline(std::uint32_t client, const std::string& name) {
+bool Collection::decline(std::uint32_t client, const std::string& name) {
+  bool changed = false;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     Group& group = groups_[i];
     if (group.arrived.contains(client) || group.asked.erase(client) == 0) continue;
+    changed = true;
     if (terms_.shuffled) group.declined.push_back(ticket(i, name));
   }
+  return changed;
 }
 
 Ticket Collection::ticket(std::size_t group, const std::string& name) const {
@@ -70,6 +73,7 @@ Result<void> Collection::begin_batch(std::size_t index, std::uint64_t reports, s
   }
   if (skip != group.taken) return refuse("it does not go on where the last one ended");
   group.batch = reports;
+  ++group.stream;
   return {};
 }
 

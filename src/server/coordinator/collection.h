@@ -43,6 +43,7 @@ class Collection {
     std::optional<std::uint64_t>
         batch;                      // reports that the shuffler has for us, once it has said so
     std::uint64_t taken = 0;        // chunks of its sequence
+    std::uint64_t stream = 0;       // the call that delivers them now; an older one is too late
     std::uint64_t dropped = 0;      // of these, not what the round asked for
     std::uint64_t well_formed = 0;  // of those of the position that is being taken
     std::optional<std::uint64_t> fewest;   // well-formed ones at any position before it
@@ -64,7 +65,7 @@ class Collection {
 
   /// The group that was asked for this client's report, if it is still awaited.
   std::optional<std::size_t> group_of(std::uint32_t client) const;
-  void decline(std::uint32_t client, const std::string& name);
+  bool decline(std::uint32_t client, const std::string& name);
   /// Of the round's tickets.
   const TicketKey& ticket_key() const { return ticket_key_; }
   Ticket ticket(std::size_t group, const std::string& name) const;

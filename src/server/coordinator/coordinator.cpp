@@ -85,6 +85,7 @@ Result<Delivery> Coordinator::collect(const RoundPlan& plan, std::span<const flo
     if (opened_rounds->has(plan.round, group)) seen = std::max<std::uint64_t>(seen.value_or(0), 1);
   }
   const bool begun = round_->deadline().has_value() || round_->complete();
+  count_missed();
   round_.reset();
   sinks_ = {};
   if (interrupted_) return fail(ErrorKind::kIo, "stopped before the end of the round");
@@ -156,7 +157,8 @@ Result<void> Coordinator::decline(const std::string& name, RoundId round, const 
   const std::scoped_lock lock(mutex_);
   SOTTO_TRY(const std::uint32_t place, place_of(name));
   if (!is_open(round) || round_->attempt() != attempt) return {};
-  round_->decline(place, name);
+  // Once: a client that says it again and again would drown all other events.
+  if (!round_->decline(place, name)) return {};
   declined_[name] = round;
   tell({monitor::What::kRoundDeclined, round});
   changed_.notify_all();
@@ -252,8 +254,9 @@ void Coordinator::held(RoundId round, std::uint64_t reports) {
   tell(event);
 }
 
-Result<void> Coordinator::begin_batch(RoundId round, const Attempt& attempt, std::size_t group,
-                                      std::uint64_t reports, std::uint64_t skip) {
+Result<std::uint64_t> Coordinator::begin_batch(RoundId round, const Attempt& attempt,
+                                               std::size_t group, std::uint64_t reports,
+                                               std::uint64_t skip) {
   const std::scoped_lock lock(mutex_);
   if (!is_open(round) || round_->attempt() != attempt) {
     return fail(ErrorKind::kRefused, "batch refused: its round is not open");
@@ -263,34 +266,39 @@ Result<void> Coordinator::begin_batch(RoundId round, const Attempt& attempt, std
   if (reports == 0) tell({monitor::What::kBatchWithheld, round});
   show_progress();
   changed_.notify_all();
-  return {};
+  return round_->groups()[group].stream;
 }
 
-Result<void> Coordinator::deliver(const Attempt& attempt, std::size_t group,
+Result<void> Coordinator::deliver(const Attempt& attempt, std::size_t group, std::uint64_t stream,
                                   std::span<const std::byte> sealed) {
   std::shared_ptr<const ReportForm> form;
   std::size_t place = 0;
   RoundId round = 0;
   std::uint64_t number = 0;
-  bool repeated = false;
+  // What an older connection still held may arrive after its shuffler has begun anew.
+  const auto is_late = [&] { return round_->groups()[group].stream != stream; };
+  const auto late = [] {
+    return fail(ErrorKind::kRefused, "chunk refused: another stream delivers this batch");
+  };
   {
     const std::scoped_lock lock(mutex_);
     if (!round_ || round_->attempt() != attempt) {
       return fail(ErrorKind::kRefused, "chunk refused: its round is not open");
     }
+    if (is_late()) return late();
     SOTTO_TRY(place, round_->next_chunk(group));
     form = round_->groups()[group].form;
-    repeated = round_->repeated(group, sealed);
     round = round_->plan().round;
     number = round_->groups()[group].taken;
   }
   // Opening takes most of the time and needs no lock.
   const auto envelope = open_chunk(sealed, chunk_plan(round, *form), form->chunk(place), key_);
   const std::scoped_lock lock(mutex_);
-  if (!round_ || round_->attempt() != attempt || round_->groups()[group].taken != number) {
-    return fail(ErrorKind::kRefused, "chunk refused: another stream delivers this batch");
+  if (!round_ || round_->attempt() != attempt || is_late() ||
+      round_->groups()[group].taken != number) {
+    return late();
   }
-  const bool counted = !repeated && envelope && sinks_.front()(*envelope);
+  const bool counted = !round_->repeated(group, sealed) && envelope && sinks_.front()(*envelope);
   round_->took_chunk(group, counted);
   if (round_->groups()[group].closed()) {
     tell_batch(round, round_->groups()[group]);

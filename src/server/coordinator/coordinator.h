@@ -42,6 +42,8 @@ class Coordinator final : public Transport {
   struct Settings {
     Invitation invitation;      // its seal key is filled in
     std::uint32_t minimum = 1;  // reports of a batch
+    /// Whether places differ in what their clients pay: nobody may then have two.
+    bool places_differ = false;
     double round_seconds = 120.0;
     /// A round that no client has begun after so long ends the run.
     double wait_seconds = 600.0;
@@ -56,6 +58,8 @@ class Coordinator final : public Transport {
   unsigned lanes() const noexcept override { return 1; }
   Result<Delivery> collect(const RoundPlan& plan, std::span<const float> model,
                            std::span<const EnvelopeSink> sinks) override;
+
+  bool clients_moved() const override;
 
   /// No round will follow; waits until all clients have been told, at most so long.
   void finish(double linger_seconds);
@@ -126,10 +130,11 @@ class Coordinator final : public Transport {
   /// How many reports of the round the shuffler says it holds, for whoever watches: nothing else
   /// follows from it.
   void held(RoundId round, std::uint64_t reports);
-  Result<void> begin_batch(RoundId round, const Attempt& attempt, std::size_t group,
-                           std::uint64_t reports, std::uint64_t skip);
+  /// The number of the stream that begins: chunks of those before it are refused from now on.
+  Result<std::uint64_t> begin_batch(RoundId round, const Attempt& attempt, std::size_t group,
+                                    std::uint64_t reports, std::uint64_t skip);
   /// The next chunk of the group's sequence.
-  Result<void> deliver(const Attempt& attempt, std::size_t group,
+  Result<void> deliver(const Attempt& attempt, std::size_t group, std::uint64_t stream,
                        std::span<const std::byte> sealed);
   const Settings& settings() const { return settings_; }
 
@@ -151,6 +156,8 @@ class Coordinator final : public Transport {
   Collection::Clock::duration silence_of(const std::string& name) const;
   Collection::Clock::duration longest_silence() const;
   bool is_gone(const std::string& name) const;
+  /// At the end of a round: who was given its task and handed in nothing.
+  void count_missed();
   /// What is kept of a client that has a place, when it has it no more.
   void forget(const std::string& name);
   /// Nobody reports for this place in the open round any more: whoever has it now was asked in the
@@ -180,6 +187,7 @@ class Coordinator final : public Transport {
   Collection::Clock::time_point started_ = Collection::Clock::now();
   std::map<std::string, Collection::Clock::time_point> heard_;
   std::map<std::string, RoundId> declined_;  // the last round that a client did not take part in
+  std::map<std::string, unsigned> missed_;   // rounds in a row whose task a client left undone
   // Of the open round:
   std::set<std::string> tasked_;           // who was given a task
   std::set<std::uint32_t> closed_places_;  // that changed hands

@@ -7,6 +7,8 @@ namespace sotto::rpc {
 namespace {
 
 constexpr std::string_view kFree = "free ";
+/// More often nobody joins a training.
+constexpr unsigned kMostTimes = 1000;
 
 std::string free_line(std::uint32_t place) {
   return std::string(kFree) + std::to_string(place) + '\n';
@@ -63,6 +65,9 @@ Result<void> Roster::read(const std::string& text) {
 bool Roster::take(const std::string& name, std::uint32_t place) {
   if (names_.contains(place) || !places_.emplace(name, place).second) return false;
   names_.emplace(place, name);
+  ++times_[name];
+  const auto [first, fresh] = first_places_.try_emplace(name, place);
+  moved_ |= !fresh && first->second != place;
   while (names_.contains(first_free_)) ++first_free_;
   return true;
 }
@@ -89,6 +94,11 @@ std::optional<std::string> Roster::holder(std::uint32_t place) const {
   return it == names_.end() ? std::nullopt : std::optional(it->second);
 }
 
+std::optional<std::uint32_t> Roster::first_place(const std::string& name) const {
+  const auto it = first_places_.find(name);
+  return it == first_places_.end() ? std::nullopt : std::optional(it->second);
+}
+
 std::optional<std::uint32_t> Roster::find(const std::string& name) const {
   const auto it = places_.find(name);
   return it == places_.end() ? std::nullopt : std::optional(it->second);
@@ -103,6 +113,10 @@ Result<std::uint32_t> Roster::join(const std::string& name, std::optional<std::u
                                          " already and cannot be client " +
                                          std::to_string(*wanted) + " too");
   }
+  if (const auto times = times_.find(name); times != times_.end() && times->second >= kMostTimes) {
+    return fail(ErrorKind::kRefused,
+                "'" + name + "' has joined and left " + std::to_string(kMostTimes) + " times");
+  }
   const auto is_gone = [&](std::uint32_t place) { return gone && gone(names_.at(place)); };
   if (wanted && (*wanted >= clients_ || (names_.contains(*wanted) && !is_gone(*wanted)))) {
     return fail(ErrorKind::kRefused, "client " + std::to_string(*wanted) +
@@ -111,6 +125,11 @@ Result<std::uint32_t> Roster::join(const std::string& name, std::optional<std::u
                                          std::to_string(clients_));
   }
   std::uint32_t place = wanted.value_or(first_free_);
+  // Whoever comes back has its old place again where that is to be had.
+  if (const auto before = first_places_.find(name); !wanted && before != first_places_.end()) {
+    const bool taken = names_.contains(before->second);
+    if (!taken || is_gone(before->second)) place = before->second;
+  }
   if (place >= clients_) {
     const auto left =
         std::ranges::find_if(names_, [&](const auto& entry) { return gone && gone(entry.second); });

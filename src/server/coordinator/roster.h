@@ -3,7 +3,8 @@
 // The file has a line for each client, "PLACE NAME", which is appended and synced before the client
 // is told: a join costs the same whether it is the first or the ten-thousandth. "free PLACE" gives
 // a place back: its client refused to take part, or was gone when another wanted it. A line that a
-// crash cut short was told to nobody and is cut off.
+// crash cut short was told to nobody and is cut off. Who comes and goes without end is refused, so
+// that the file stays short.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +37,15 @@ class Roster {
   /// Frees the place of this name, if it has one.
   Result<void> leave(const std::string& name);
   std::optional<std::uint32_t> find(const std::string& name) const;
+  /// The place that this name had first in the training.
+  std::optional<std::uint32_t> first_place(const std::string& name) const;
   /// Whose place it is, if anybody's.
   std::optional<std::string> holder(std::uint32_t place) const;
   const std::map<std::string, std::uint32_t, std::less<>>& places() const { return places_; }
   std::size_t size() const noexcept { return places_.size(); }
+  /// Whether somebody has had two different places: rounds counted by place are then not those of
+  /// one client.
+  bool moved() const noexcept { return moved_; }
 
  private:
   explicit Roster(std::size_t clients) : clients_(clients) {}
@@ -51,6 +57,9 @@ class Roster {
   std::size_t clients_;
   std::map<std::string, std::uint32_t, std::less<>> places_;
   std::map<std::uint32_t, std::string> names_;
+  std::map<std::string, std::uint32_t, std::less<>> first_places_;  // of all who ever had one
+  std::map<std::string, unsigned, std::less<>> times_;              // that a name has come
+  bool moved_ = false;
   std::uint32_t first_free_ = 0;  // no place before it is
 };
 

@@ -1,6 +1,6 @@
 // Products of matrices with the results in registers: see kernels.h.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "native/products.cpp"
+#define HWY_TARGET_INCLUDE "train/native/products.cpp"
 #include "base/simd_targets.h"
 // After the targets are chosen:
 #include <hwy/highway.h>

@@ -1,6 +1,6 @@
 // What goes over activations or weights once, in vectors: see kernels.h.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "native/sweeps.cpp"
+#define HWY_TARGET_INCLUDE "train/native/sweeps.cpp"
 #include "base/simd_targets.h"
 // After the targets are chosen:
 #include <hwy/highway.h>

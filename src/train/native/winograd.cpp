@@ -1,6 +1,6 @@
 // Transforms of tiles and filters, and the products between them: see winograd.h.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "native/winograd.cpp"
+#define HWY_TARGET_INCLUDE "train/native/winograd.cpp"
 #include "base/simd_targets.h"
 // After the targets are chosen:
 #include <hwy/highway.h>

@@ -25,9 +25,9 @@ std::uint64_t report_bytes(const Mechanism& mechanism, std::size_t split) {
 
 Result<bool> DeviceTransport::takes(const RoundPlan& plan) {
   if (plan.payload == Payload::kGradient || plan.fills_ball || plan.latency > 0.0) return false;
-  if (below_.observer || below_.system_bits) return false;
+  if (below_.observer) return false;
   if (factory_) {
-    const LocalClients& all = below_.clients();
+    const ClientSettings& all = below_.settings();
     SOTTO_TRY(rounds_, factory_->device_rounds({all.data, all.preprocess, all.options,
                                                 all.keep_buffers, all.keep_optimizer, lanes()}));
     factory_.reset();
@@ -55,12 +55,12 @@ Result<Delivery> DeviceTransport::collect(const RoundPlan& plan, std::span<const
     }
     // Side by side go clients of equally many samples whose optimizers have made equally many
     // steps.
-    const auto likeness = [this](std::uint32_t client) {
-      return std::pair(below_.clients().partition->client(client).size(), below_.steps_of(client));
+    const auto key = [this](std::uint32_t client) {
+      return std::pair(below_.partition().client(client).size(), below_.steps_of(client));
     };
-    for (const auto& company : companies(group.clients, rounds_->most_clients(), likeness)) {
-      SOTTO_CHECK(run(plan, group, company, model, sinks, states));
-      done += company.size();
+    for (const auto& batch : device_batches(group.clients, rounds_->most_clients(), key)) {
+      SOTTO_CHECK(run(plan, group, batch, model, sinks, states));
+      done += batch.size();
       if (below_.on_client) below_.on_client(done, plan.clients());
     }
   }
@@ -74,10 +74,9 @@ Result<void> DeviceTransport::run(const RoundPlan& plan, const ClientGroup& grou
                                   std::span<const std::uint32_t> clients,
                                   std::span<const float> model, std::span<const EnvelopeSink> sinks,
                                   ClientStates& states) {
-  const LocalClients& all = below_.clients();
   std::vector<DeviceRounds::Client> asked;
   for (const std::uint32_t client : clients) {
-    const auto samples = all.partition->client(client);
+    const auto samples = below_.partition().client(client);
     std::vector<float> state;
     if (const auto it = below_.states().find(client); it != below_.states().end()) {
       state = it->second;

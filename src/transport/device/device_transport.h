@@ -5,7 +5,7 @@
 #pragma once
 
 #include "train/device_rounds.h"
-#include "transport/local/local_transport.h"
+#include "transport/local/client_pool.h"
 
 namespace sotto {
 
@@ -13,7 +13,7 @@ class DeviceTransport final : public Transport {
  public:
   /// `below` must outlive it. What `factory` has for such clients is made for the first round that
   /// may go there: their samples then lie on the device.
-  DeviceTransport(LocalTransport& below, std::shared_ptr<const TrainerFactory> factory)
+  DeviceTransport(ClientPool& below, std::shared_ptr<const TrainerFactory> factory)
       : below_(below), factory_(std::move(factory)) {}
 
   unsigned lanes() const noexcept override { return below_.lanes(); }
@@ -26,7 +26,7 @@ class DeviceTransport final : public Transport {
                    std::span<const std::uint32_t> clients, std::span<const float> model,
                    std::span<const EnvelopeSink> sinks, ClientStates& states);
 
-  LocalTransport& below_;
+  ClientPool& below_;
   std::shared_ptr<const TrainerFactory> factory_;  // until it was asked
   std::shared_ptr<DeviceRounds> rounds_;           // null: there are none
 };

@@ -14,9 +14,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::duration<double> kRetryPause{0.2};
 constexpr std::chrono::duration<double> kLongestPause{5.0};
 
-class Client {
+class ClientProcess {
  public:
-  Client(ClientOptions options, const MakeFactory& make_factory)
+  ClientProcess(ClientOptions options, const MakeFactory& make_factory)
       : options_(std::move(options)), make_factory_(make_factory) {
     link_.emplace(options_);
   }
@@ -69,7 +69,7 @@ class Client {
 };
 
 template <class Call>
-auto Client::patiently(Call&& call) const -> decltype(call()) {
+auto ClientProcess::patiently(Call&& call) const -> decltype(call()) {
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(options_.patience_seconds));
   std::chrono::duration<double> pause = kRetryPause;
@@ -90,7 +90,7 @@ auto Client::patiently(Call&& call) const -> decltype(call()) {
 }
 
 /// What the client has to agree with before it reads data for this server.
-Result<void> Client::accept(const Invitation& invitation) {
+Result<void> ClientProcess::accept(const Invitation& invitation) {
   SOTTO_TRY(const Recipe recipe,
             parse_recipe(invitation.recipe, "the server's recipe", invitation.settings));
   const std::string hash = recipe.fingerprint();
@@ -137,6 +137,8 @@ Result<void> Client::accept(const Invitation& invitation) {
   own.clients = invitation.clients;
   own.share = options_.share.has_value();
   own.task = task_name(hash, invitation.run);
+  // A report whose noise everybody knows must never be sent again in earnest.
+  if (invitation.rehearsal) own.task += ":rehearsal";
   own.run = invitation.run;
   own.authority = authority_of(options_.security);
   own.on_note = [this](const std::string& text) { note(text); };
@@ -148,7 +150,7 @@ Result<void> Client::accept(const Invitation& invitation) {
   return {};
 }
 
-Result<void> Client::join() {
+Result<void> ClientProcess::join() {
   const Joined before = std::move(joined_);
   SOTTO_TRY(joined_, patiently([&] { return link_->join(); }));
   // The same place in the same training: all that was agreed to stands.
@@ -161,25 +163,27 @@ Result<void> Client::join() {
   return accepted;
 }
 
-bool Client::is_open() const {
+bool ClientProcess::is_open() const {
   const auto now = link_->pull(done_round_, done_attempt_, participant_->weights());
   return now && !now->finished;
 }
 
-Result<void> Client::join_again() {
+Result<void> ClientProcess::join_again() {
   if (!options_.security.plain()) {
     SOTTO_TRY(options_.security,
               read_security(options_.security.bundle->folder, identity::Role::kClient, false));
   }
   link_.emplace(options_);
+  // What was refused with the old certificate is handed in once more, if its round is still open.
+  done_attempt_ = {};
   return join();
 }
 
-bool Client::ended(const Error& error) const {
+bool ClientProcess::ended(const Error& error) const {
   return error.kind == ErrorKind::kIo && done_round_ > 0 && done_round_ == last_round_;
 }
 
-std::vector<double> Client::delays(
+std::vector<double> ClientProcess::delays(
     std::chrono::time_point<Clock, std::chrono::duration<double>> begin, std::size_t chunks) const {
   if (!(latency_ > 0.0)) return {};
   const std::chrono::duration<double> common = begin - Clock::now();
@@ -189,7 +193,7 @@ std::vector<double> Client::delays(
   return all;
 }
 
-Result<void> Client::do_task(const Assignment& assignment) {
+Result<void> ClientProcess::do_task(const Assignment& assignment) {
   const TaskHeader& task = *assignment.task;
   if (task.recipe_hash != joined_.invitation.recipe_hash) {
     return fail(ErrorKind::kRefused, "the server has changed its recipe");
@@ -233,7 +237,7 @@ Result<void> Client::do_task(const Assignment& assignment) {
   return {};
 }
 
-void Client::compare() {
+void ClientProcess::compare() {
   if (!compared_ || !compared_->shuffled || compared_->round == warned_round_) return;
   const auto all = link_->compare(compared_->run, compared_->round);
   // A shuffler that is away now is asked again before the next round.
@@ -263,7 +267,7 @@ void Client::compare() {
   tell(event);
 }
 
-void Client::tell_spent(RoundId round) const {
+void ClientProcess::tell_spent(RoundId round) const {
   const auto spent = participant_->spent();
   if (!spent) return;
   monitor::Event event{monitor::What::kBudgetSpent, round};
@@ -272,7 +276,7 @@ void Client::tell_spent(RoundId round) const {
   tell(event);
 }
 
-Result<ClientSummary> Client::work() {
+Result<ClientSummary> ClientProcess::work() {
   const auto done = take_part();
   // Asked to stop while the other side was away: nothing has failed, and all that matters is kept.
   if (!done && !(stopped() && done.error().kind == ErrorKind::kIo)) {
@@ -281,7 +285,7 @@ Result<ClientSummary> Client::work() {
   return summary_;
 }
 
-Result<void> Client::take_part() {
+Result<void> ClientProcess::take_part() {
   // What is wrong with it for everybody to see is told before anybody hears of this client; what is
   // wrong with its values, to nobody.
   SOTTO_CHECK(check_source({.source = options_.participant.data,
@@ -312,7 +316,11 @@ Result<void> Client::take_part() {
       SOTTO_CHECK(done);
       continue;
     }
-    if (assignment.finished) break;
+    if (assignment.finished) {
+      // Whoever came last in the last round was seen by nobody before.
+      compare();
+      break;
+    }
     std::this_thread::sleep_for(
         std::chrono::milliseconds(std::clamp(assignment.again_ms, 10U, 10000U)));
   }
@@ -322,7 +330,7 @@ Result<void> Client::take_part() {
 }  // namespace
 
 Result<ClientSummary> run_client(ClientOptions options, const MakeFactory& make_factory) {
-  return Client(std::move(options), make_factory).work();
+  return ClientProcess(std::move(options), make_factory).work();
 }
 
 }  // namespace sotto::rpc

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
+#include "base/clock.h"
 #include "shuffle/spool.h"
 #include "shuffle/ticket.h"
 #include "sotto/v2/federation.grpc.pb.h"
@@ -16,6 +18,8 @@ namespace sotto::rpc {
 namespace {
 
 constexpr double kConnectSeconds = 5.0;
+/// After the end clients compare once more what they were asked for: so long they are waited for.
+constexpr double kLastCompareSeconds = 5.0;
 /// What the spool writes behind a report, most often: it is then not copied for it.
 constexpr std::size_t kFactsBytes = 4096;
 
@@ -25,7 +29,9 @@ using CompareStream = grpc::ServerUnaryStreamer<v2::Signed, v2::CompareReply>;
 struct Desk {
   std::mutex mutex;
   Spool spool;
-  std::optional<Opened> open;  // nothing before the server has spoken
+  std::optional<Opened> open;           // nothing before the server has spoken
+  std::optional<std::size_t> expected;  // at the end: who reported in the last round
+  std::set<std::string> compared;       // of these, since the end
   explicit Desk(Spool own) : spool(std::move(own)) {}
 };
 
@@ -127,6 +133,7 @@ class ReportDesk final : public v2::Relay::StreamedService {
               gate_.admit<v2::CompareRequest>(context, method::kCompare, request));
     SOTTO_TRY(const Comparison comparison, read_compare(message));
     const std::scoped_lock lock(desk_.mutex);
+    if (desk_.expected) desk_.compared.insert(message.name());
     return desk_.spool.asked(comparison.run, comparison.round);
   }
 
@@ -199,6 +206,13 @@ Result<Opened> Forwarder::ask() {
   const std::scoped_lock lock(desk_.mutex);
   if (opened.open.finished) {
     // The server needs nothing more: what was passed on is deleted.
+    if (!desk_.expected) {
+      const SpoolRound& last = desk_.spool.round();
+      desk_.expected = 0;
+      for (const Asked& asked : desk_.spool.asked(last.run, last.round)) {
+        *desk_.expected += asked.reports;
+      }
+    }
     SOTTO_CHECK(desk_.spool.finish());
     desk_.open.reset();
     return opened;
@@ -356,6 +370,15 @@ Result<ShufflerSummary> run_shuffler(const ShufflerOptions& options) {
     if (options.on_note && problem != last && !problem.empty()) options.on_note(problem);
     last = problem;
     std::this_thread::sleep_for(forwarder.pause);
+  }
+  const Stopwatch ended;
+  const auto all_compared = [&] {
+    const std::scoped_lock lock(desk.mutex);
+    return !desk.expected || desk.compared.size() >= *desk.expected;
+  };
+  while (outcome && ended.seconds() < kLastCompareSeconds && !all_compared() &&
+         (options.stop == nullptr || !*options.stop)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
   server->Wait();

@@ -5,8 +5,8 @@
 
 namespace sotto {
 
-std::vector<std::vector<std::vector<std::uint32_t>>> deal_clients(
-    std::vector<WeighedClient> clients, std::size_t groups, std::span<const unsigned> speeds) {
+std::vector<std::vector<std::vector<std::uint32_t>>> assign_clients(
+    std::vector<WeightedClient> clients, std::size_t groups, std::span<const unsigned> speeds) {
   struct Load {
     double seconds;  // of one thread's work, as far as samples tell
     std::size_t rank;
@@ -16,9 +16,9 @@ std::vector<std::vector<std::vector<std::uint32_t>>> deal_clients(
   };
   std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
   for (std::size_t rank = 0; rank < speeds.size(); ++rank) loads.push({0.0, rank});
-  std::ranges::stable_sort(clients, std::greater<>{}, &WeighedClient::weight);
+  std::ranges::stable_sort(clients, std::greater<>{}, &WeightedClient::weight);
   std::vector shares(speeds.size(), std::vector<std::vector<std::uint32_t>>(groups));
-  for (const WeighedClient& one : clients) {
+  for (const WeightedClient& one : clients) {
     Load least = loads.top();
     loads.pop();
     shares[least.rank][one.group].push_back(one.client);

@@ -19,7 +19,7 @@ struct Launched {
 Launched launched();
 
 /// Whether there are, or may be, other processes of this job.
-inline bool has_company() {
+inline bool under_mpi() {
   const Launched found = launched();
   return found.by_launcher && found.size != 1;
 }

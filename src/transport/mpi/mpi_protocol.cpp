@@ -3,7 +3,7 @@
 #include "base/sha256.h"
 #include "sotto/version.h"
 
-namespace sotto::spread {
+namespace sotto::mpi {
 namespace {
 
 /// Every list begins with its length.
@@ -80,7 +80,7 @@ Done get_done(MessageReader& in) {
   Done done;
   done.error = in.get_text();
   done.bytes = in.get<std::uint64_t>();
-  done.times = in.get<LocalTransport::Times>();
+  done.times = in.get<ClientPool::Times>();
   done.hashes.resize(in.get_count(kListBytes));
   for (ReportHash& one : done.hashes) {
     one.client = in.get<std::uint32_t>();
@@ -90,4 +90,4 @@ Done get_done(MessageReader& in) {
   return done;
 }
 
-}  // namespace sotto::spread
+}  // namespace sotto::mpi

@@ -1,10 +1,10 @@
-// What rank 0 of a run and its helpers say to each other; spread.h tells the order.
+// What rank 0 of a run and its helpers say to each other; mpi_transport.h tells the order.
 #pragma once
 
 #include "transport/mpi/mpi_transport.h"
 #include "transport/mpi/rank_message.h"
 
-namespace sotto::spread {
+namespace sotto::mpi {
 
 enum class Order : std::uint8_t { kCollect, kAdd, kEvaluate };
 
@@ -24,11 +24,11 @@ Task get_task(MessageReader& in);
 struct Done {
   std::string error;  // empty: none
   std::uint64_t bytes = 0;
-  LocalTransport::Times times;
+  ClientPool::Times times;
   std::vector<ReportHash> hashes;
   ClientStates states;
 };
 void put(MessageWriter& out, const Done& done);
 Done get_done(MessageReader& in);
 
-}  // namespace sotto::spread
+}  // namespace sotto::mpi

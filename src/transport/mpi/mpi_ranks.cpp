@@ -117,7 +117,7 @@ class MpiRanks final : public Ranks {
 }  // namespace
 
 Result<std::shared_ptr<Ranks>> join() {
-  if (!has_company()) return std::shared_ptr<Ranks>();
+  if (!under_mpi()) return std::shared_ptr<Ranks>();
   int provided = 0;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS ||
       provided < MPI_THREAD_FUNNELED) {

@@ -4,15 +4,14 @@
 
 #include "plan/baselines.h"
 #include "server/intake.h"
-#include "server/server_step.h"
 #include "transport/mpi/assign_clients.h"
 #include "transport/mpi/mpi_protocol.h"
 
 namespace sotto {
 
-using spread::Order;
+using mpi::Order;
 
-Result<void> check_spread(const Recipe& recipe) {
+Result<void> check_mpi(const Recipe& recipe) {
   const auto refuse = [&](const char* key, const char* why) {
     return fail(ErrorKind::kUsage, recipe.file + ": " + key + " is not spread over ranks: " + why +
                                        "; start it without the launcher");
@@ -26,27 +25,16 @@ Result<void> check_spread(const Recipe& recipe) {
   return {};
 }
 
-RoundPlan recipe_plan(const Recipe& recipe, RoundId round) {
-  RoundPlan plan;
-  plan.round = round;
-  plan.split = static_cast<std::size_t>(recipe.shuffle.split);
-  plan.payload = payload_of(recipe.bound);
-  plan.fills_ball = recipe.bound.normalize;
-  if (recipe.shuffle.mode == "latency") plan.latency = recipe.shuffle.latency;
-  return plan;
-}
-
-void SpreadTransport::send_all(std::span<const std::byte> message) {
+void MpiTransport::send_all(std::span<const std::byte> message) {
   for (unsigned rank = 1; rank < ranks_->size(); ++rank) ranks_->send(rank, message);
 }
 
-Result<void> SpreadTransport::begin(const Recipe& recipe, const Setup& setup,
-                                    const Planner& planner) {
+Result<void> MpiTransport::begin(const Recipe& recipe, const Setup& setup, const Planner& planner) {
   setup_ = &setup;
   planner_ = &planner;
-  below_ = setup.transport.get();
+  below_ = setup.simulated->pool.get();
   speeds_ = {below_->lanes()};
-  const std::string digest = spread::common_digest(recipe, setup);
+  const std::string digest = mpi::common_digest(recipe, setup);
   std::string wrong;
   for (unsigned rank = 1; rank < ranks_->size(); ++rank) {
     MessageReader in(ranks_->receive(rank));
@@ -65,9 +53,9 @@ Result<void> SpreadTransport::begin(const Recipe& recipe, const Setup& setup,
   return {};
 }
 
-void SpreadTransport::hand_out(const RoundPlan& plan,
-                               const std::vector<std::vector<std::vector<std::uint32_t>>>& shares) {
-  spread::Task task;
+void MpiTransport::hand_out(const RoundPlan& plan,
+                            const std::vector<std::vector<std::vector<std::uint32_t>>>& shares) {
+  mpi::Task task;
   task.round = plan.round;
   task.hashes = below_->hashes_reports;
   task.ranges = planner_->ranges();
@@ -82,22 +70,22 @@ void SpreadTransport::hand_out(const RoundPlan& plan,
     }
     MessageWriter message;
     message.put(Order::kCollect);
-    spread::put(message, task);
+    mpi::put(message, task);
     ranks_->send(rank, message.bytes());
   }
 }
 
-Result<Delivery> SpreadTransport::collect(const RoundPlan& plan, std::span<const float> model,
-                                          std::span<const EnvelopeSink> sinks) {
-  const Partition& partition = *setup_->partition;
-  std::vector<WeighedClient> clients;
+Result<Delivery> MpiTransport::collect(const RoundPlan& plan, std::span<const float> model,
+                                       std::span<const EnvelopeSink> sinks) {
+  const Partition& partition = below_->partition();
+  std::vector<WeightedClient> clients;
   clients.reserve(plan.clients());
   for (std::size_t group = 0; group < plan.groups.size(); ++group) {
     for (const std::uint32_t client : plan.groups[group].clients) {
       clients.push_back({group, client, partition.client(client).size()});
     }
   }
-  const auto shares = deal_clients(std::move(clients), plan.groups.size(), speeds_);
+  const auto shares = assign_clients(std::move(clients), plan.groups.size(), speeds_);
   hand_out(plan, shares);
   std::vector<float> copy(model.begin(), model.end());  // MPI wants a place that it may write to
   ranks_->broadcast(copy);
@@ -107,7 +95,7 @@ Result<Delivery> SpreadTransport::collect(const RoundPlan& plan, std::span<const
     own.groups[group].clients = shares[0][group];
   }
   Result<Delivery> delivery = below_->collect(own, model, sinks);
-  // Whatever became of this rank's part: the helpers' answers are on their way.
+  // Whatever became of this rank's part: the workers' answers are on their way.
   Delivery theirs;
   const Result<void> taken = take_in(theirs);
   if (!delivery) return delivery;
@@ -117,11 +105,11 @@ Result<Delivery> SpreadTransport::collect(const RoundPlan& plan, std::span<const
   return delivery;
 }
 
-Result<void> SpreadTransport::take_in(Delivery& delivery) {
+Result<void> MpiTransport::take_in(Delivery& delivery) {
   std::string wrong;
   for (unsigned rank = 1; rank < ranks_->size(); ++rank) {
     MessageReader in(ranks_->receive(rank));
-    spread::Done done = spread::get_done(in);
+    mpi::Done done = mpi::get_done(in);
     if (!done.error.empty() && wrong.empty()) {
       wrong = "rank " + std::to_string(rank) + ": " + done.error;
     }
@@ -132,9 +120,8 @@ Result<void> SpreadTransport::take_in(Delivery& delivery) {
   return {};
 }
 
-Result<void> SpreadTransport::add_up(const RoundPlan& plan, const RoundPlan& own,
-                                     Delivery& delivery) {
-  std::vector<std::uint64_t> theirs;  // groups of which helpers have reports
+Result<void> MpiTransport::add_up(const RoundPlan& plan, const RoundPlan& own, Delivery& delivery) {
+  std::vector<std::uint64_t> theirs;  // groups of which workers have reports
   for (std::size_t group = 0; group < plan.groups.size(); ++group) {
     const std::size_t others = plan.groups[group].clients.size() - own.groups[group].clients.size();
     if (others > 0) theirs.push_back(group);
@@ -155,13 +142,12 @@ Result<void> SpreadTransport::add_up(const RoundPlan& plan, const RoundPlan& own
   return {};
 }
 
-Result<EvaluationSums> SpreadTransport::evaluate(std::span<const float> model) {
+Result<EvaluationSums> MpiTransport::evaluate(std::span<const float> model) {
   send_all(MessageWriter().put(Order::kEvaluate).bytes());
   std::vector<float> copy(model.begin(), model.end());
   ranks_->broadcast(copy);
-  const Dataset& test = setup_->data->test;
   Result<std::vector<EvaluationSums>> own =
-      evaluate_chunks(*below_, test, setup_->preprocess, model, {0, ranks_->size()});
+      setup_->evaluator->evaluate_share(model, {0, ranks_->size()});
   std::vector<std::vector<EvaluationSums>> all = {own ? std::move(*own)
                                                       : std::vector<EvaluationSums>()};
   std::string wrong;
@@ -175,7 +161,7 @@ Result<EvaluationSums> SpreadTransport::evaluate(std::span<const float> model) {
   if (!wrong.empty()) return fail(ErrorKind::kInternal, wrong);
   // In the order of the chunks, as one rank adds them.
   EvaluationSums total;
-  for (std::size_t chunk = 0; chunk < evaluation_chunks(test.size()); ++chunk) {
+  for (std::size_t chunk = 0; chunk < setup_->evaluator->chunks(); ++chunk) {
     const std::vector<EvaluationSums>& of_rank = all[chunk % all.size()];
     if (chunk / all.size() >= of_rank.size()) {
       return fail(ErrorKind::kInternal,

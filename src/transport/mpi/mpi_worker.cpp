@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "client/recipe_training.h"
 #include "plan/round_plan.h"
 #include "server/intake.h"
 #include "transport/mpi/mpi_protocol.h"
@@ -9,11 +10,11 @@
 namespace sotto {
 namespace {
 
-using spread::Order;
+using mpi::Order;
 
-class Helper {
+class Worker {
  public:
-  Helper(Recipe recipe, const RunOptions& options)
+  Worker(Recipe recipe, const RunOptions& options)
       : recipe_(std::move(recipe)), ranks_(*options.ranks) {}
 
   Result<void> prepare(const RunOptions& options, const MakeFactory& make_factory);
@@ -22,8 +23,8 @@ class Helper {
   void serve();
 
  private:
-  Result<RoundPlan> plan_of(spread::Task& task);
-  Result<spread::Done> collect(spread::Task task, std::span<const float> model);
+  Result<RoundPlan> plan_of(mpi::Task& task);
+  Result<mpi::Done> collect(mpi::Task task, std::span<const float> model);
   void add(MessageReader& in);
   void evaluate();
 
@@ -35,25 +36,24 @@ class Helper {
   std::optional<Intake> intake_;  // and its sums
 };
 
-Result<void> Helper::prepare(const RunOptions& options, const MakeFactory& make_factory) {
-  SOTTO_CHECK(check_spread(recipe_));
+Result<void> Worker::prepare(const RunOptions& options, const MakeFactory& make_factory) {
+  SOTTO_CHECK(check_mpi(recipe_));
   SOTTO_TRY(setup_, make_setup(recipe_, options, make_factory));
   SOTTO_TRY(const std::vector<float> initial, starting_weights(recipe_, options, *setup_.factory));
-  SOTTO_TRY(planner_,
-            Planner::make(recipe_, setup_.factory->layout(), initial,
-                          share_of_clients(setup_.partition->clients(), setup_.clients_per_round)));
+  SOTTO_TRY(planner_, Planner::make(recipe_, setup_.factory->layout(), initial,
+                                    share_of_clients(setup_.clients, setup_.clients_per_round)));
   return {};
 }
 
-void Helper::say_ready(const Result<void>& prepared) {
+void Worker::say_ready(const Result<void>& prepared) {
   MessageWriter out;
   out.put_text(prepared ? "" : prepared.error().message);
-  out.put<unsigned>(prepared ? setup_.transport->lanes() : 1);
-  out.put_text(prepared ? spread::common_digest(recipe_, setup_) : "");
+  out.put<unsigned>(prepared ? setup_.trainers->size() : 1);
+  out.put_text(prepared ? mpi::common_digest(recipe_, setup_) : "");
   ranks_.send(0, out.bytes());
 }
 
-Result<RoundPlan> Helper::plan_of(spread::Task& task) {
+Result<RoundPlan> Worker::plan_of(mpi::Task& task) {
   if (planner_->adapts()) {
     SOTTO_CHECK(planner_->restore_ranges(std::move(task.ranges)));
   }
@@ -66,8 +66,8 @@ Result<RoundPlan> Helper::plan_of(spread::Task& task) {
   return plan;
 }
 
-Result<spread::Done> Helper::collect(spread::Task task, std::span<const float> model) {
-  LocalTransport& transport = *setup_.transport;
+Result<mpi::Done> Worker::collect(mpi::Task task, std::span<const float> model) {
+  ClientPool& transport = *setup_.simulated->pool;
   SOTTO_TRY(plan_, plan_of(task));
   SOTTO_CHECK(transport.restore(std::move(task.states)));
   transport.hashes_reports = task.hashes;
@@ -75,7 +75,7 @@ Result<spread::Done> Helper::collect(spread::Task task, std::span<const float> m
   std::vector<Intake> intakes(transport.lanes(), empty);
   SOTTO_TRY(const Delivery delivery, transport.collect(plan_, model, sinks_of(intakes)));
   SOTTO_TRY(intake_, join_lanes(std::move(intakes)));
-  spread::Done done;
+  mpi::Done done;
   done.bytes = intake_->bytes + delivery.bytes_up;
   done.times = transport.take_times();
   done.hashes = transport.take_hashes();
@@ -83,7 +83,7 @@ Result<spread::Done> Helper::collect(spread::Task task, std::span<const float> m
   return done;
 }
 
-void Helper::add(MessageReader& in) {
+void Worker::add(MessageReader& in) {
   for (const std::uint64_t group : in.get_list<std::uint64_t>()) {
     for (const Part& part : plan_.groups.at(group).parts) {
       // Nobody of this rank may be in a group that others have clients of.
@@ -98,36 +98,35 @@ void Helper::add(MessageReader& in) {
   }
 }
 
-void Helper::evaluate() {
+void Worker::evaluate() {
   std::vector<float> model(setup_.factory->layout().size());
   ranks_.broadcast(model);
   const Result<std::vector<EvaluationSums>> sums =
-      evaluate_chunks(*setup_.transport, setup_.data->test, setup_.preprocess, model,
-                      {ranks_.rank(), ranks_.size()});
+      setup_.evaluator->evaluate_share(model, {ranks_.rank(), ranks_.size()});
   MessageWriter out;
   out.put_text(sums ? "" : sums.error().message);
   out.put_list(sums ? std::span(*sums) : std::span<const EvaluationSums>());
   ranks_.send(0, out.bytes());
 }
 
-void Helper::serve() {
+void Worker::serve() {
   for (;;) {
     std::vector<std::byte> message = ranks_.receive(0);
     if (message.empty()) return;
     MessageReader in(std::move(message));
     switch (in.get<Order>()) {
       case Order::kCollect: {
-        spread::Task task = spread::get_task(in);
+        mpi::Task task = mpi::get_task(in);
         std::vector<float> model(setup_.factory->layout().size());
         ranks_.broadcast(model);
-        Result<spread::Done> done = collect(std::move(task), model);
+        Result<mpi::Done> done = collect(std::move(task), model);
         if (!done) {
-          spread::Done failed;
+          mpi::Done failed;
           failed.error = done.error().message;
           done = failed;
         }
         MessageWriter out;
-        spread::put(out, *done);
+        mpi::put(out, *done);
         ranks_.send(0, out.bytes());
         break;
       }
@@ -143,13 +142,13 @@ void Helper::serve() {
 
 }  // namespace
 
-Result<void> help_run(const Result<Recipe>& recipe, const RunOptions& options,
-                      const MakeFactory& make_factory) {
-  Helper helper(recipe ? *recipe : Recipe{}, options);
-  Result<void> prepared = recipe ? helper.prepare(options, make_factory)
+Result<void> run_mpi_worker(const Result<Recipe>& recipe, const RunOptions& options,
+                            const MakeFactory& make_factory) {
+  Worker worker(recipe ? *recipe : Recipe{}, options);
+  Result<void> prepared = recipe ? worker.prepare(options, make_factory)
                                  : Result<void>(tl::unexpected<Error>(recipe.error()));
-  helper.say_ready(prepared);
-  helper.serve();
+  worker.say_ready(prepared);
+  worker.serve();
   return prepared;
 }
 

@@ -4,7 +4,7 @@
 namespace sotto::cluster {
 
 Result<std::shared_ptr<Ranks>> join() {
-  if (!has_company()) return std::shared_ptr<Ranks>();
+  if (!under_mpi()) return std::shared_ptr<Ranks>();
   return fail(ErrorKind::kUsage,
               "a launcher started this program as one of several ranks, and it was built without "
               "MPI (SOTTO_MPI=ON; Debian: libopenmpi-dev)");

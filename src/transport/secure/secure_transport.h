@@ -3,21 +3,21 @@
 // with different mechanisms are never added to one another, so each group has masks of its own.
 #pragma once
 
-#include "transport/local/local_transport.h"
+#include "transport/local/client_pool.h"
 
 namespace sotto {
 
 class SecureTransport final : public Transport {
  public:
   /// `below` and `recipe` must outlive it.
-  SecureTransport(LocalTransport& below, const Recipe& recipe) : below_(below), recipe_(recipe) {}
+  SecureTransport(ClientPool& below, const Recipe& recipe) : below_(below), recipe_(recipe) {}
 
   unsigned lanes() const noexcept override { return below_.lanes(); }
   Result<Delivery> collect(const RoundPlan& plan, std::span<const float> model,
                            std::span<const EnvelopeSink> sinks) override;
 
  private:
-  LocalTransport& below_;
+  ClientPool& below_;
   const Recipe& recipe_;
 };
 

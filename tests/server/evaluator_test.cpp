@@ -1,5 +1,5 @@
 // The order in which test samples are evaluated.
-#include "server/evaluate.h"
+#include "server/evaluator.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,163 @@
+#include "client/client.h"
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+
+#include "base/clock.h"
+#include "bound/fill_ball.h"
+
+namespace sotto {
+
+Client::Client(const ClientSettings& settings, std::shared_ptr<const Layout> layout,
+               Trainer& trainer)
+    : settings_(settings), layout_(std::move(layout)), trainer_(trainer) {
+  for (std::size_t i = 0; i < layout_->tensors().size(); ++i) {
+    if (layout_->tensors()[i].role != TensorRole::kBuffer) continue;
+    buffers_.push_back(i);
+    if (settings_.keep_buffers) buffer_values_ += layout_->tensors()[i].size;
+  }
+}
+
+Result<ClientOutcome> Client::run(const RoundPlan& plan, const ClientGroup& group,
+                                  std::span<const float> model, ClientTask task,
+                                  const EnvelopeSink& sink) {
+  ClientOutcome outcome;
+  SOTTO_TRY(outcome.train_seconds, train_or_keep_still(plan, model, task, outcome.state));
+  SOTTO_CHECK(send(plan, group, task, sink, outcome));
+  return outcome;
+}
+
+Result<double> Client::train_or_keep_still(const RoundPlan& plan, std::span<const float> model,
+                                           ClientTask& task, std::vector<float>& state) {
+  if (!on_training_error) return train(plan, model, task, state);
+  const auto trained = [&]() -> Result<double> {
+    try {
+      return train(plan, model, task, state);
+    } catch (const std::exception& problem) {  // too little memory for so many samples, say
+      return fail(ErrorKind::kInternal, std::string("training: ") + problem.what());
+    }
+  }();
+  if (trained) return trained;
+  on_training_error(trained.error());
+  keep_still(plan, model);
+  return 0.0;
+}
+
+/// The model, with what the client has kept of its own in place of the model's.
+Result<void> Client::load(std::span<const float> model, const ClientTask& task) {
+  if (!settings_.keeps_state()) return trainer_.load(model);
+  weights_.assign(model.begin(), model.end());
+  std::size_t used = 0;
+  if (settings_.keep_buffers && !task.state.empty()) {
+    for (const std::size_t i : buffers_) {
+      const TensorSpec& tensor = layout_->tensors()[i];
+      std::copy_n(task.state.begin() + static_cast<std::ptrdiff_t>(used), tensor.size,
+                  weights_.begin() + static_cast<std::ptrdiff_t>(tensor.offset));
+      used += tensor.size;
+    }
+  }
+  if (settings_.keep_optimizer) {
+    trainer_.set_optimizer_state(std::span(task.state).subspan(used));
+  }
+  return trainer_.load(weights_);
+}
+
+std::vector<float> Client::kept_state() const {
+  std::vector<float> state;
+  if (settings_.keep_buffers) {
+    for (const std::size_t i : buffers_) {
+      const TensorSpec& tensor = layout_->tensors()[i];
+      const auto first = weights_.begin() + static_cast<std::ptrdiff_t>(tensor.offset);
+      state.insert(state.end(), first, first + static_cast<std::ptrdiff_t>(tensor.size));
+    }
+  }
+  if (settings_.keep_optimizer) {
+    const std::vector<float> optimizer = trainer_.optimizer_state();
+    state.insert(state.end(), optimizer.begin(), optimizer.end());
+  }
+  return state;
+}
+
+void Client::keep_still(const RoundPlan& plan, std::span<const float> model) {
+  if (plan.payload == Payload::kWeights) {
+    weights_.assign(model.begin(), model.end());
+  } else {
+    weights_.assign(layout_->size(), 0.0F);
+  }
+}
+
+/// Fills weights_ with the client's payload; returns the seconds that training took.
+Result<double> Client::train(const RoundPlan& plan, std::span<const float> model, ClientTask& task,
+                             std::vector<float>& state) {
+  SOTTO_CHECK(load(model, task));
+  weights_.resize(layout_->size());
+  if (task.samples.empty()) {
+    state = std::move(task.state);
+    keep_still(plan, model);
+    return 0.0;
+  }
+  const Stopwatch training;
+  if (plan.payload == Payload::kGradient) {
+    SOTTO_CHECK(trainer_.gradient(*settings_.data, task.samples, settings_.preprocess, weights_));
+    state = std::move(task.state);
+    return training.seconds();
+  }
+  SOTTO_CHECK(trainer_.train(*settings_.data, task.samples, settings_.preprocess, settings_.options,
+                             task.bits("train")));
+  const double seconds = training.seconds();
+  SOTTO_CHECK(trainer_.store(weights_));
+  state = kept_state();
+  if (plan.payload == Payload::kDelta) {
+    for (std::size_t i = 0; i < model.size(); ++i) weights_[i] -= model[i];
+  }
+  return seconds;
+}
+
+Result<void> Client::send(const RoundPlan& plan, const ClientGroup& group, ClientTask& task,
+                          const EnvelopeSink& sink, ClientOutcome& outcome) {
+  Sha256 hash;
+  BitSource noise = task.bits("perturb");
+  std::optional<BitSource> delays;
+  if (plan.latency > 0.0) delays = task.bits("latency");
+  const EnvelopeSink delayed = [&](const Envelope& envelope) -> Result<void> {
+    if (delays) {
+      outcome.delay_seconds = std::max(outcome.delay_seconds, plan.latency * delays->unit());
+    }
+    return sink(envelope);
+  };
+  for (const Part& part : group.parts) {
+    const bool whole = part.tensors.size() == layout_->tensors().size();
+    std::vector<float>& values = whole ? weights_ : slice_;
+    if (!whole) {
+      slice_.clear();
+      for (const std::size_t i : part.tensors) {
+        const TensorSpec& tensor = layout_->tensors()[i];
+        const auto first = weights_.begin() + static_cast<std::ptrdiff_t>(tensor.offset);
+        slice_.insert(slice_.end(), first, first + static_cast<std::ptrdiff_t>(tensor.size));
+      }
+    }
+    const Domain& domain = part.mechanism->domain();
+    if (plan.fills_ball) fill_ball(values, domain.norm);
+    Bounded bounded = bound(Update(domain.layout, std::move(values)), domain);
+    Report report = part.mechanism->perturb(bounded, noise);
+    if (observer != nullptr) {
+      observer->on_report(plan, task.client, part, bounded.values(), report);
+    }
+    values = std::move(bounded).take();
+    SOTTO_CHECK(send_report(std::move(report), plan, hashes_reports ? &hash : nullptr, delayed));
+  }
+  if (hashes_reports) outcome.report_hash = hash.hex();
+  return {};
+}
+
+Result<void> send_report(Report report, const RoundPlan& plan, Sha256* hash,
+                         const EnvelopeSink& sink) {
+  for (const Envelope& envelope : pack(std::move(report), plan.round, plan.split)) {
+    if (hash != nullptr) hash->add(envelope.serialize());
+    SOTTO_CHECK(sink(envelope));
+  }
+  return {};
+}
+
+}  // namespace sotto
