@@ -16,7 +16,7 @@
 //   the sum of epsilons, and the sum of deltas (basic composition);
 //   the sum of Rényi divergences at one order, fixed by the limits alone (Feldman, Zrnic 2021).
 // The second needs all of the limit's delta for itself, so it serves accounts whose reports have no
-// delta of their own, and such an account takes no report that has one (docs/ledger.md).
+// delta of their own, and such an account takes no report that has one (docs/research/proofs.md).
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // An unknown key, a wrong type or an impossible value is an error with file, line and the nearest
 // valid key. The same table of keys drives reading, --set, the record in run.json and the list in
-// docs/recipes.md.
+// docs/guides/recipes.md.
 #pragma once
 
 #include <cstdint>

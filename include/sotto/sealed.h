@@ -9,7 +9,7 @@
 // whoever sent them and whatever is in them. Task, round and position are checked when it is
 // opened: a shuffler cannot carry a chunk into another training, round or place. A sealed box says
 // nothing about its sender; that is the point, and it means that who may send chunks at all is
-// decided by whoever accepts connections (docs/threat-model.md).
+// decided by whoever accepts connections (docs/reference/threat-model.md).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run, in one session and in their order."""
+"""The examples of docs/guides/python.md run, in one session and in their order."""
 
 import os
 import re
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_page_runs(tmp_path):
     pytest.importorskip("torch")
     pytest.importorskip("matplotlib")
-    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "python.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     assert len(blocks) >= 5
     shutil.copytree(ROOT / "recipes", tmp_path / "recipes")

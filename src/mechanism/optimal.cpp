@@ -66,7 +66,7 @@ const Registration optimal_registration = {
              .output = "one of some hundred values, from a convex program solved for epsilon",
              .guarantee = "epsilon-LDP for each weight",
              .bias = "unbiased for the rounded weight",
-             .reference = "derived in docs/mechanisms.md; compare Kairouz, Oh, Viswanath 2016 "
+             .reference = "derived in docs/research/proofs.md; compare Kairouz, Oh, Viswanath 2016 "
                           "(extremal mechanisms) and Wang et al. 2019",
              .parameters = kParameters},
     .make = make};

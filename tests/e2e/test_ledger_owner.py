@@ -152,7 +152,7 @@ class LedgerOwnerTest(SottoTest):
         self.ok("ledger", "verify", self.ledger)
 
     def test_the_policy_of_the_manual_lets_its_recipe_through(self):
-        manual = (ROOT / "docs" / "keys.md").read_text().replace("\\\n", " ")
+        manual = (ROOT / "docs" / "guides" / "keys.md").read_text().replace("\\\n", " ")
         lines = [line for line in manual.splitlines()
                  if line.startswith("sotto keys policy fed/client-1 --recipe")]
         self.assertEqual(len(lines), 1)

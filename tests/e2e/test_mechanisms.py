@@ -48,8 +48,8 @@ def flags_of(mechanism):
     return flags
 
 
-def pages():
-    return (ROOT / "docs" / "mechanisms.md").read_text()
+def manual(*page):
+    return ROOT.joinpath("docs", *page).read_text()
 
 
 class Listing(SottoTest):
@@ -80,19 +80,19 @@ class Listing(SottoTest):
 
 class Documentation(SottoTest):
     def test_every_mechanism_has_its_section(self):
-        text = pages()
+        text = manual("reference", "mechanisms.md")
         for mechanism in listed():
             name = mechanism["name"]
             with self.subTest(mechanism=name):
                 sections = re.findall(r"^## `" + re.escape(name) + r"`\n(.*?)(?=^## |\Z)", text,
                                       re.M | re.S)
-                self.assertEqual(len(sections), 1, f"docs/mechanisms.md: one section ## `{name}`")
+                self.assertEqual(len(sections), 1, f"reference/mechanisms.md: one section ## `{name}`")
                 heads = re.findall(r"^\*\*([A-Z][^*]*)\.\*\* \S", sections[0], re.M)
                 self.assertEqual(heads, PARAGRAPHS)
 
     @unittest.skipIf(numpy is None, "NumPy is not installed")
     def test_the_python_example_runs(self):
-        examples = re.findall(r"^```python\n(.*?)^```", pages(), re.M | re.S)
+        examples = re.findall(r"^```python\n(.*?)^```", manual("guides", "perturb.md"), re.M | re.S)
         self.assertTrue(examples)
         (self.folder / "bin").mkdir()
         (self.folder / "bin" / "sotto").symlink_to(PROGRAM)

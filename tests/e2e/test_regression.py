@@ -1,6 +1,6 @@
 """The benchmarks, briefly: what has become twice as slow fails here.
 
-Every figure is a ratio within one run, and the limits are twice the bars of docs/performance.md, or half of them where
+Every figure is a ratio within one run, and the limits are twice the bars of docs/research/performance.md, or half of them where
 more is better: other work on the machine slows both sides of a ratio alike, or nearly so.
 """
 

@@ -341,7 +341,7 @@ void add_membership(CLI::App& attack, Action& action) {
   sub->add_flag("--json", arguments->json, "print the results as JSON; null stands for infinite");
   sub->footer(
       "Attacks: loss (one threshold for all samples) and likelihood-ratio (shadow models; online:\n"
-      "with and without the sample; offline: without it alone). See docs/attack.md.\n\n"
+      "with and without the sample; offline: without it alone). See docs/guides/attack.md.\n\n"
       "Examples:\n"
       "  sotto attack membership recipes/embedded.toml --population 400 --runs 8\n"
       "  sotto attack membership recipes/embedded.toml --mechanism none\n"

@@ -103,7 +103,7 @@ Result<int> demo(const Arguments& arguments) {
         "several\n"
         "rounds, and their epsilons add up: above {} the promise is vacuous, e^{} protects "
         "nobody.\n"
-        "A recipe that keeps a real promise: docs/client-level.md.\n\n",
+        "A recipe that keeps a real promise: docs/research/client-level.md.\n\n",
         Claim::kVacuous, Claim::kVacuous);
     fmt::print("report: {}\n", std::filesystem::absolute(report).string());
   }

@@ -183,7 +183,7 @@ void add_reproduce(CLI::App& app, Action& action) {
                   "rows of this label, else rows whose label has this in it; of an experiment that "
                   "trains or audits")
       ->type_name("TEXT");
-  sub->add_flag("--markdown", arguments->markdown, "print the table for docs/results.md");
+  sub->add_flag("--markdown", arguments->markdown, "print the table for docs/research/results.md");
   sub->add_flag("--json", arguments->json, "print the results as JSON");
   sub->footer(
       "What was killed goes on when it is started again. The exact epsilon of a client, which the\n"

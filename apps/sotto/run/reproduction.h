@@ -31,7 +31,7 @@ struct ReproduceOptions {
 struct Reproduced {
   nlohmann::ordered_json json;  // results.json, with "out"
   std::string table;            // for the terminal
-  std::string markdown;         // for docs/results.md
+  std::string markdown;         // for docs/research/results.md
   std::string failures;         // empty: every run finished
 };
 

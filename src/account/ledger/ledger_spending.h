@@ -6,10 +6,10 @@
 // Why a report with a delta of its own and the second filter exclude each other: the second may
 // fail with probability delta, and so may the reports. A server that sees the first answers could
 // send the account down the one path or the other, whichever fails more likely, and the two
-// probabilities would add up beyond the limit (docs/ledger.md). What an account does first was
-// chosen before any of its answers, so that may decide. Where charges of both kinds are there all
-// the same and the first has no delta (accounts that were apart are summed, or the limits had no
-// order then), neither filter covers them, and nothing more is allowed.
+// probabilities would add up beyond the limit (docs/research/proofs.md). What an account does
+// first was chosen before any of its answers, so that may decide. Where charges of both kinds are
+// there all the same and the first has no delta (accounts that were apart are summed, or the
+// limits had no order then), neither filter covers them, and nothing more is allowed.
 #pragma once
 
 #include <optional>

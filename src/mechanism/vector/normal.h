@@ -43,8 +43,8 @@ RadiusRange normals(const std::uint64_t* words, std::size_t pairs, double* out);
 /// noise), plus noise, is rounded to a lattice of `per_deviation` points a deviation otherwise in
 /// doubles than in real arithmetic. In units of the deviation the error of a coordinate is at most
 /// 32 units of 2^-53 on average over the noise (15 of the deviate, 2 of the sum;
-/// docs/mechanisms.md) and 2^-52 |x_i|; a normal coordinate lies within e of a boundary with
-/// probability at most 2 e (per_deviation + 0.4).
+/// docs/reference/mechanisms.md) and 2^-52 |x_i|; a normal coordinate lies within e of a boundary
+/// with probability at most 2 e (per_deviation + 0.4).
 double lattice_coupling(double per_deviation, double dimension, double norm);
 
 /// The same in single precision, times 4096 and rounded to integers: |value| <= 27,280 always.

@@ -1,5 +1,5 @@
 // How far privunit's doubles may be from real arithmetic: a bound for every coordinate of one
-// report, computed from the values that occurred in it. docs/mechanisms.md derives it.
+// report, computed from the values that occurred in it. docs/research/proofs.md derives it.
 //
 // Let g be the real deviates, A = <g, u>, P = |g - A u|, R = 16 sqrt(d). The report is the lattice
 // rounding of y = a g + b x with a = R cos(psi) / P and b = (R t - a A) / |x|. The doubles know g

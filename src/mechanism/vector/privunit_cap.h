@@ -25,9 +25,9 @@ Cap make_cap(std::size_t dimension, const Sphere& sphere, double epsilon,
 
 /// An upper bound of the probability that the report is not the lattice point of the real v: the
 /// exact path, which has 320 bits of each uniform number, would have to decide a coordinate that
-/// lies closer to a boundary than its error. docs/mechanisms.md adds it up: d 2^-139 p/q from 64
-/// dimensions on and d 2^-98 p/q below, where the noise may be almost parallel to u; the law of v
-/// has at most p/q times the uniform density. What is told is larger still.
+/// lies closer to a boundary than its error. docs/research/proofs.md adds it up: d 2^-139 p/q from
+/// 64 dimensions on and d 2^-98 p/q below, where the noise may be almost parallel to u; the law of
+/// v has at most p/q times the uniform density. What is told is larger still.
 double coupling_of(std::size_t dimension, const Cap& cap);
 
 /// 2^64.
