@@ -81,7 +81,7 @@ std::int64_t SeedSrr::output(std::int64_t input, std::size_t group, std::int64_t
   if (sampler_ == Sampler::kHalves) return by_halves(input, group, place);
   const auto at = sizes_.begin() + static_cast<std::ptrdiff_t>(group);
   const std::int64_t rank = std::accumulate(sizes_.begin(), at, place);
-  return 2 * Ranks{radius_, input}.output(rank);
+  return 2 * DistanceRanks{radius_, input}.output(rank);
 }
 
 std::int64_t SeedSrr::draw(std::int64_t input, BitSource& bits) const {

@@ -204,14 +204,15 @@ class ShufflerDesk final : public v2::Intake::StreamedService {
     SOTTO_CHECK(check_known(request));
     const v2::BatchHeader header = request.header();
     SOTTO_TRY(const Attempt attempt, read_tag(header.attempt()));
-    SOTTO_CHECK(coordinator_.begin_batch(header.round(), attempt, header.group(), header.reports(),
-                                         header.skip()));
+    SOTTO_TRY(const std::uint64_t stream,
+              coordinator_.begin_batch(header.round(), attempt, header.group(), header.reports(),
+                                       header.skip()));
     while (reader.Read(&request)) {
       SOTTO_CHECK(check_known(request));
       if (request.part_case() != v2::DeliverRequest::kSealed) {
         return fail(ErrorKind::kCorrupt, "a batch has one header");
       }
-      SOTTO_CHECK(coordinator_.deliver(attempt, header.group(), as_span(request.sealed())));
+      SOTTO_CHECK(coordinator_.deliver(attempt, header.group(), stream, as_span(request.sealed())));
     }
     return {};
   }
