@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "server/coordinator/traffic.h"
 #include "server/exchange_parts.h"
+#include "shuffle/contract.h"
 
 namespace sotto::rpc {
 namespace {
