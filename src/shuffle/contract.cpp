@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
 #include "base/sha256.h"
 
@@ -10,7 +11,7 @@ namespace {
 
 constexpr std::string_view kFirstLine = "sotto contract 1\n";
 constexpr std::size_t kMostMechanisms = 4096;
-constexpr std::size_t kLongestId = 255;
+constexpr std::size_t kLongestId = 255 + 65;  // an id, and a digest
 constexpr const char* kDigits = "0123456789abcdef";
 
 bool is_hex(std::string_view text) {
@@ -159,6 +160,13 @@ Result<Contract> Contract::parse(std::string_view text) {
   return contract;
 }
 
+std::string contract_mechanism(std::string_view id, std::span<const Range> ranges) {
+  std::ostringstream text;
+  text << std::hexfloat;
+  for (const Range& range : ranges) text << range.centre << ' ' << range.radius << '\n';
+  return std::string(id) + ':' + sha256_hex(text.str());
+}
+
 Contract make_contract(const Terms& terms, RoundId round, std::size_t group,
                        std::span<const Part> parts, const ReportForm& form, std::string model) {
   Contract contract;
@@ -166,7 +174,10 @@ Contract make_contract(const Terms& terms, RoundId round, std::size_t group,
   contract.recipe = terms.recipe;
   contract.round = round;
   contract.group = static_cast<std::uint32_t>(group);
-  for (const Part& part : parts) contract.mechanisms.emplace_back(part.mechanism->id());
+  for (const Part& part : parts) {
+    contract.mechanisms.push_back(
+        contract_mechanism(part.mechanism->id(), part.mechanism->domain().ranges));
+  }
   contract.chunks = form.chunks();
   contract.chunk_bytes = form.sealed_bytes();
   contract.shuffled = terms.shuffled;

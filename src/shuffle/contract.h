@@ -31,7 +31,7 @@ struct Contract {
   std::string recipe;  // fingerprint
   RoundId round = 0;
   std::uint32_t group = 0;
-  std::vector<std::string> mechanisms;  // ids, in the order of the report's parts
+  std::vector<std::string> mechanisms;  // contract_mechanism() of the report's parts, in order
   std::uint64_t chunks = 0;             // of a report
   std::uint64_t chunk_bytes = 0;        // of each, sealed
   bool shuffled = false;
@@ -57,6 +57,11 @@ struct Terms {
   identity::PublicKey seal_key{};
   std::string authority;
 };
+
+/// A mechanism in a contract: its id and the whole digest of its ranges. An id has 64 bits of that
+/// alone, and where ranges adapt the server could search for two of one id, to tell a client from
+/// others.
+std::string contract_mechanism(std::string_view id, std::span<const Range> ranges);
 
 /// What a group is asked for in a round. `model` is the digest of its weights.
 Contract make_contract(const Terms& terms, RoundId round, std::size_t group,

@@ -91,6 +91,10 @@ TEST(Contract, IsMadeOfWhatAReportDependsOn) {
   domain.ranges[0].radius = 1.5;
   moved[0].mechanism = make_mechanism("two-point", domain, moved[0].spec.parameters).value();
   EXPECT_NE(contract_for(moved).digest(), contract.digest());
+  // Also where the ids were equal.
+  const std::vector<Range> here = {{0.0, 1.0}};
+  const std::vector<Range> there = {{0.0, 1.0000001}};
+  EXPECT_NE(contract_mechanism("same.v1:0123", here), contract_mechanism("same.v1:0123", there));
   EXPECT_NE(model_digest(std::vector<float>(13)), model_digest(std::vector<float>(12)));
 }
 

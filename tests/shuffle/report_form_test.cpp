@@ -95,16 +95,17 @@ TEST_F(ReportForms, WhatARoundCostsIsKnownBeforeItBegins) {
             std::string::npos);
 }
 
-/// A server chooses its tags: two of which any part that can be searched for agrees are two trainings.
+/// A server chooses its tags: two of which any part that can be searched for agrees are two
+/// trainings.
 TEST(TaskName, TellsTrainingsWhoseTagsHashAlike) {
-  const auto tag = [](std::uint64_t first) {
+  const auto tag_of = [](std::uint64_t first) {
     Tag tag{};
     for (int i = 0; i < 8; ++i) tag[i] = static_cast<std::byte>(first >> (56 - 8 * i));
     return tag;
   };
   // The first 64 bits of their SHA-256 are equal.
-  const Tag one = tag(0xd46630f416de9ddf);
-  const Tag other = tag(0x9a58db0f7e909f69);
+  const Tag one = tag_of(0xd46630f416de9ddf);
+  const Tag other = tag_of(0x9a58db0f7e909f69);
   ASSERT_EQ(sha256_hex(one).substr(0, 16), sha256_hex(other).substr(0, 16));
   EXPECT_NE(task_name(kTestRecipe, one), task_name(kTestRecipe, other));
 }

@@ -155,6 +155,7 @@ class Hostile {
   Invitation invitation_;
   RoundId round_ = 0;
   std::string mechanism_;
+  std::vector<Range> ranges_;
   std::size_t weights_ = 0;
   std::size_t chunks_ = 0;
   std::size_t bytes_ = 0;
@@ -191,7 +192,12 @@ void Hostile::ask() {
   if (!reader->Read(&reply)) give_up("no answer: " + reader->Finish().error_message());
   round_ = reply.has_task() ? reply.task().round() : reply.wait().round();
   if (reply.task().parts_size() == 1) {
-    mechanism_ = reply.task().parts(0).mechanism_id();
+    const v2::TaskPart& part = reply.task().parts(0);
+    mechanism_ = part.mechanism_id();
+    ranges_.clear();
+    for (int i = 0; i < part.centres_size(); ++i) {
+      ranges_.push_back({part.centres(i), part.radii(i)});
+    }
     weights_ = reply.task().weights();
   }
   ticket_ = reply.task().ticket();
@@ -209,7 +215,7 @@ void Hostile::ask() {
   contract_.run = invitation_.run;
   contract_.recipe = invitation_.recipe_hash;
   contract_.round = round_;
-  contract_.mechanisms = {mechanism_.empty() ? "none" : mechanism_};
+  contract_.mechanisms = {contract_mechanism(mechanism_.empty() ? "none" : mechanism_, ranges_)};
   contract_.chunks = chunks_;
   contract_.chunk_bytes = bytes_;
   contract_.shuffled = shuffled_;

@@ -168,7 +168,11 @@ TEST_F(OwnLedgerTest, AnAccountApartIsTheOwnersWord) {
   EXPECT_EQ(whole->spent("", "")->epsilon, 1.0);
   ASSERT_TRUE(whole->charge(named("x", "t", 5)));
   EXPECT_FALSE(whole->charge(named("x", "t", 6)));
-  // A round has one report, whichever account paid for it.
+  // A round has one report, whichever account paid for it and made it.
+  for (auto* const ledger : {whole.get(), clinic.get()}) {
+    const RoundId round = ledger == whole.get() ? 1 : 2;
+    ASSERT_TRUE(ledger->bind(*ledger->charge(named("x", "t", round)), report_bytes("made")));
+  }
   EXPECT_EQ(clinic->charge(named("x", "t", 1))->id, whole->charge(named("x", "t", 1))->id);
   EXPECT_EQ(whole->charge(named("x", "t", 2))->id, clinic->charge(named("x", "t", 2))->id);
   const auto report = verify_ledger(file());
