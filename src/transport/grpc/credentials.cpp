@@ -7,6 +7,7 @@
 
 #include <chrono>
 
+#include "server/coordinator/turnstile.h"
 #include "transport/grpc/call_rate.h"
 #include "transport/grpc/gate.h"
 #include "transport/grpc/messages.h"
