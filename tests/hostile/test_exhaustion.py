@@ -228,7 +228,7 @@ class ExhaustionTest(HostileTest):
         for (role, name), number in most.items():
             with self.subTest(role=role, name=name):
                 self.assertGreater(number, 0)
-                self.assertLess(number, 300 if name == "memory" else 150)
+                self.assertLess(number, 300 if name == "memory" else 400)
 
     def test_calls_that_a_member_resets_at_once_take_nothing(self):
         self.begin(SHUFFLED, shuffled=True)

@@ -20,7 +20,7 @@ class CallRate {
   using Clock = std::chrono::steady_clock;
   struct Limits {
     double a_second = 100.0;
-    double at_once = 400.0;  // after a pause
+    double at_once = 200.0;  // after a pause
     /// So many calls are turned away before the sender's connections are ended.
     std::size_t refusals = 1000;
     /// Beyond so many senders those that have paused are forgotten.

@@ -23,7 +23,7 @@ class Connections {
   using Clock = std::chrono::steady_clock;
   struct Limits {
     std::size_t all = 32768;
-    std::size_t strangers = 256;
+    std::size_t strangers = 128;
     std::size_t of_one = 8;  // certificate
     /// How long a stranger may take until a call of it is admitted.
     Clock::duration first_call = std::chrono::seconds(30);
