@@ -48,11 +48,11 @@ class Federation:
                 [PROGRAM, *map(str, arguments)], stdout=stream, stderr=subprocess.STDOUT,
                 **options)
 
-    def start_server(self, *more):
+    def start_server(self, *more, **options):
         self.start("server", "server", self.recipe, *self.settings, "--out", self.out,
                    "--listen", f"127.0.0.1:{self.server_port}",
                    "--round-seconds", self.round_seconds, *self.security("server"),
-                   *self.rehearsal, *more)
+                   *self.rehearsal, *more, **options)
 
     def start_shuffler(self, *more, **options):
         self.start("shuffler", "shuffler", "--state", self.folder / "spool",

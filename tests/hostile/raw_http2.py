@@ -33,6 +33,11 @@ def _headers(pairs):
                     for name, value in pairs)
 
 
+def _frame(kind, flags, stream, content):
+    return (struct.pack(">I", len(content))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) +
+            content)
+
+
 def prefix(length, compressed=False):
     """What stands before a message of gRPC."""
     return struct.pack(">BI", 1 if compressed else 0, length)
@@ -83,8 +88,7 @@ class RawConnection:
                     select.select([], [self.socket], [], 0.1)
 
     def _frame(self, kind, flags, stream, content):
-        self._write(struct.pack(">I", len(content))[1:] + bytes([kind, flags]) +
-                    struct.pack(">I", stream) + content)
+        self._write(_frame(kind, flags, stream, content))
 
     def _exactly(self, count):
         while len(self.read_bytes) < count:
@@ -134,18 +138,30 @@ class RawConnection:
         elif kind == PING and not flags & ACK:
             self._frame(PING, ACK, 0, content)
 
+    @staticmethod
+    def _pairs(path):
+        return [(":method", "POST"), (":scheme", "https"), (":path", path),
+                (":authority", "localhost"), ("te", "trailers"), ("content-type", "application/grpc")]
+
     def call(self, path, encoding=None):
         """A new stream; nothing of its message is sent."""
         stream, self.next = self.next, self.next + 2
-        pairs = [(":method", "POST"), (":scheme", "https"), (":path", path),
-                 (":authority", "localhost"), ("te", "trailers"),
-                 ("content-type", "application/grpc")]
+        pairs = self._pairs(path)
         if encoding:
             pairs.append(("grpc-encoding", encoding))
         with self.changed:
             self.window[stream] = self.initial
         self._frame(HEADERS, END_HEADERS, stream, _headers(pairs))
         return stream
+
+    def begin_and_reset(self, path, count):
+        """So many calls that are taken back as soon as they are begun."""
+        headers, frames = _headers(self._pairs(path)), bytearray()
+        for stream in range(self.next, self.next + 2 * count, 2):
+            frames += _frame(HEADERS, END_HEADERS, stream, headers)
+            frames += _frame(RESET, 0, stream, struct.pack(">I", 8))  # CANCEL
+        self.next += 2 * count
+        self._write(frames)
 
     def send(self, stream, content, end=False, seconds=10.0):
         """As much as the other side takes within this time; how much that was."""

@@ -7,6 +7,10 @@ threads, of a server without limits.
 import concurrent.futures
 import os
 import pathlib
+import queue
+import resource
+import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -14,8 +18,9 @@ import time
 import grpc
 
 from hostile_test import Federation, HostileTest
+from parties import Member, Refused, ScriptedServer
 from raw_http2 import RawConnection, gzip_bomb, prefix
-from wire import method
+from wire import Contract, method, pb
 
 HOSTILE = os.environ["SOTTO_HOSTILE_CLIENT"]
 MIB = 1 << 20
@@ -41,17 +46,24 @@ min_batch = 2
 """
 
 
+def status_of(process, name):
+    """A number of /proc/PID/status; 0 where the process has ended."""
+    try:
+        lines = pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith(name + ":")), 0)
+
+
 def most_memory(process):
     """In MiB, of all its life."""
-    for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    return 0  # it has ended
+    return status_of(process, "VmHWM") / 1024
 
 
 class ExhaustionTest(HostileTest):
-    def begin(self, recipe, shuffled=False):
-        """A federation with certificates whose third member is hostile."""
+    def begin(self, recipe, shuffled=False, **options):
+        """A federation with certificates whose third member is hostile; with options for the
+        server's process."""
         file = self.folder / "recipe.toml"
         file.write_text(recipe)
         self.keys = self.folder / "keys"
@@ -60,7 +72,7 @@ class ExhaustionTest(HostileTest):
         self.federation = Federation(self, file, shuffled=shuffled, keys=self.keys,
                                      round_seconds=300)
         self.log = self.folder / "server.jsonl"
-        self.federation.start_server("--log", self.log)
+        self.federation.start_server("--log", self.log, **options)
         self.server = f"127.0.0.1:{self.federation.server_port}"
         self.wait_listening(self.server)
         if shuffled:
@@ -174,11 +186,130 @@ class ExhaustionTest(HostileTest):
                 self.assertLess(most, 350, self.said(client))
 
     def threads(self):
-        pid = self.federation.processes["server"].pid
-        for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("Threads:"):
-                return int(line.split()[1])
-        return 0
+        return status_of(self.federation.processes["server"], "Threads")
+
+    def reset_calls(self, address, path, until):
+        """Begins calls and resets them at once, over one connection after the other."""
+        begun = 0
+        while begun < 200000 and not until.wait(0.001):
+            try:
+                connection = RawConnection(address, self.member)
+                while begun < 200000 and not connection.closed and not until.is_set():
+                    connection.begin_and_reset(path, 50)
+                    begun += 50
+                connection.close()
+            except OSError:
+                pass  # cut off
+
+    def others_go_on_beside_resets(self):
+        done = threading.Event()
+        attacks = [threading.Thread(target=self.reset_calls, args=(*where, done)) for where in (
+            (self.server, method("Coordinator", "Join")),
+            (self.shuffler, method("Relay", "Submit")))]
+        most = {}
+
+        def watch():
+            while not done.wait(0.05):
+                for role in ("server", "shuffler"):
+                    process = self.federation.processes[role]
+                    for name, number in (("memory", most_memory(process)),
+                                         ("threads", status_of(process, "Threads"))):
+                        most[role, name] = max(number, most.get((role, name), 0))
+        attacks.append(threading.Thread(target=watch))
+        try:
+            for thread in attacks:
+                thread.start()
+            time.sleep(3)
+            self.others_go_on()
+        finally:
+            done.set()
+            for thread in attacks:
+                thread.join()
+        for (role, name), number in most.items():
+            with self.subTest(role=role, name=name):
+                self.assertGreater(number, 0)
+                self.assertLess(number, 300 if name == "memory" else 400)
+
+    def test_calls_that_a_member_resets_at_once_take_nothing(self):
+        self.begin(SHUFFLED, shuffled=True)
+        self.others_go_on_beside_resets()
+
+    def test_calls_that_a_revoked_member_resets_at_once_take_nothing(self):
+        self.begin(SHUFFLED, shuffled=True)
+        self.ok("keys", "revoke", self.keys, "client-3")
+        self.others_go_on_beside_resets()
+
+    def hold_connections(self, count):
+        """So many connections of the hostile member that say nothing after their handshake."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.load_verify_locations(self.member / "ca.pem")
+        context.load_cert_chain(self.member / "cert.pem", self.member / "key.pem")
+        context.set_alpn_protocols(["h2"])
+        host, port = self.server.rsplit(":", 1)
+        for _ in range(count):
+            try:
+                connection = context.wrap_socket(socket.create_connection((host, int(port)), 2),
+                                                 server_hostname=host)
+                self.addCleanup(connection.close)
+                connection.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+            except OSError:
+                return  # the attack has come to its end, or the server has
+
+    def test_idle_connections_leave_descriptors_for_others(self):
+        self.begin(RECIPE, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200)))
+        self.hold_connections(300)
+        for index in range(2):
+            self.federation.start_client(index, "--patience", "5")
+        for name in ("client-0", "client-1"):
+            self.federation.wait(name)
+
+    def test_idle_connections_hold_little(self):
+        self.begin(RECIPE)
+        before = self.memory()
+        self.hold_connections(600)
+        self.assertLess(self.memory() - before, 120)
+        self.others_go_on()
+
+    def test_a_large_report_that_stalls_gives_way_to_others(self):
+        server = ScriptedServer(self)
+        _, address = self.start_shuffler(server.address, "--min-batch", "2")
+        contract = Contract(server.run, chunks=9, chunk_bytes=60 * MIB)  # more than fits twice
+        server.announce(round=1, minimum=2, deadline_ms=600000,
+                        groups=[{"expected": 3, "contract": contract.digest}])
+        self.wait_until(lambda: server.asked > 2, "the shuffler knows the round")
+
+        def header(name):
+            return pb.SubmitHeader(name=name, contract=contract.text, minimum=2,
+                                   ticket=contract.ticket(server.ticket_key, name))
+        stalls, ada = Member("mal", shuffler=address), Member("ada", shuffler=address)
+        end = queue.Queue()
+        self.addCleanup(end.put, None)
+
+        def parts():
+            yield pb.SubmitRequest(header=stalls.signed(header("mal")))
+            end.get()
+        stalled = stalls.shuffler.stream_unary(
+            method("Relay", "Submit"), pb.SubmitRequest.SerializeToString,
+            pb.SubmitReply.FromString).future(parts(), timeout=120)
+
+        def answer(member, name):
+            with self.assertRaises(Refused) as caught:
+                member.submit(header(name), [b""])
+            return str(caught.exception)
+        self.wait_until(lambda: "1 reports are being handed in" in answer(ada, "ada"), "it stalls")
+        begin = time.monotonic()
+
+        def put_out():
+            time.sleep(0.5)
+            self.assertIn("1 reports are being handed in", answer(ada, "ada"))
+            return stalled.done()
+        self.wait_until(put_out, "the stalled report is put out", seconds=30)
+        self.assertGreater(time.monotonic() - begin, 15)
+        # It comes back before the other one does, and has to wait for it.
+        self.assertIn("others come first", answer(stalls, "mal"))
+        self.assertIn("a chunk of 0 bytes", answer(ada, "ada"))
+        self.assertIn("a chunk of 0 bytes", answer(stalls, "mal"))
 
     def test_a_revoked_member_is_turned_away_before_it_is_read(self):
         self.begin(RECIPE)

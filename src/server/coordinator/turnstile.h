@@ -4,8 +4,8 @@
 // sender was checked, it leaves that place for another one, which depends on what is to follow: a
 // report, or an answer that may be long. All are bounded, for each sender and for all together, the
 // reports also in bytes. Who finds no place is told that the role is busy, and tries again. Who
-// says nothing for too long, or does not read its answer, is put out; who is slow to hand in a
-// report is when others need the place.
+// says nothing for too long, or does not read its answer, is put out. So is who stalls or dawdles
+// while it hands in a report, when others are turned away; for a while it then comes after them.
 //
 // Without a network, for several threads.
 #pragma once
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -34,11 +35,25 @@ class Turnstile {
     std::size_t reports = 1024;  // whose chunks are awaited; of each client one
     /// Of these reports together. One report is let in whatever its size.
     std::uint64_t bytes = std::uint64_t{512} << 20;
-    Clock::duration report_time = std::chrono::seconds(600);
+    /// While others are turned away: for a whole report. Each of its chunks has its part of that,
+    /// or this if it is longer.
+    Clock::duration report_time = std::chrono::seconds(120);
+    Clock::duration chunk_time = std::chrono::seconds(20);
+    /// How long who was put out comes after others who want a place, and how long after its last
+    /// attempt somebody is taken for one of them.
+    Clock::duration behind_time = std::chrono::seconds(120);
+    Clock::duration attempt_time = std::chrono::seconds(10);
     std::size_t answers = 512;       // that are being read
     std::size_t answers_of_one = 2;  // client
     /// Between two pieces of an answer.
     Clock::duration answer_time = std::chrono::seconds(60);
+  };
+
+  /// What a report is going to be.
+  struct Load {
+    std::uint64_t bytes = 0;
+    std::size_t chunks = 1;
+    Clock::duration delays{};  // how long chunks may wait by the rules of the round
   };
 
   Turnstile() = default;
@@ -55,8 +70,10 @@ class Turnstile {
     ~Turn();
     /// An error: there is no place for this call.
     const Result<void>& entered() const { return entered_; }
-    /// The header is known: from the place of a call to that of a report of so many bytes.
-    Result<void> admit(const std::string& name, std::uint64_t bytes);
+    /// The header is known: from the place of a call to that of a report.
+    Result<void> admit(const std::string& name, const Load& load);
+    /// So many bytes of the report have come.
+    void progress(std::uint64_t bytes);
     /// The request is known: from the place of a call to that of an answer. Again at each piece.
     Result<void> answer(const std::string& name);
 
@@ -66,19 +83,33 @@ class Turnstile {
     std::string certificate_;
     std::function<void()> put_out_;
     std::string name_;  // once it is admitted
-    std::uint64_t bytes_ = 0;
-    Clock::time_point since_;
-    bool ended_ = false;  // put out already
+    Load load_;
+    std::uint64_t received_ = 0;  // bytes of it
+    Clock::time_point admitted_;  // as a report
+    Clock::time_point since_;     // the last that was heard of it
+    bool ended_ = false;          // put out already
     Result<void> entered_;
   };
 
  private:
   Result<void> enter(Turn& turn);
-  Result<void> admit(Turn& turn, const std::string& name, std::uint64_t bytes);
+  Result<void> admit(Turn& turn, const std::string& name, const Load& load);
+  void progress(Turn& turn, std::uint64_t bytes);
   void leave(Turn& turn);
   Result<void> answer(Turn& turn, const std::string& name);
-  /// Ends those whose time is over, `most` of them.
-  static void put_out(std::list<Turn*>& turns, Clock::duration time, std::size_t most);
+  /// Ends those that were silent for so long.
+  static void put_out(std::list<Turn*>& turns, Clock::duration time);
+  static void put_out(Turn& turn);
+  /// Whether a report keeps others waiting for longer than it may.
+  bool is_late(const Turn& turn, Clock::time_point now) const;
+  void put_out_late_reports(Clock::time_point now);
+  /// Whether this client was put out lately, and others want its place.
+  bool comes_after_others(const std::string& name) const;
+
+  using Times = std::map<std::string, Clock::time_point>;  // by name
+  /// Only those of the last while, so that none grows without end.
+  static void note(Times& times, const std::string& name, Clock::time_point now);
+  static void forget(Times& times, Clock::time_point before);
 
   Limits limits_;
   std::mutex mutex_;
@@ -86,6 +117,8 @@ class Turnstile {
   std::list<Turn*> reports_;  // oldest first
   std::list<Turn*> answers_;
   std::uint64_t bytes_ = 0;  // of all reports
+  Times put_out_;            // while it handed in a report
+  Times turned_away_;        // and not admitted since
 };
 
 }  // namespace sotto::rpc

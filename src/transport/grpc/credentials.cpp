@@ -4,10 +4,12 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
-#include <sys/resource.h>
 
 #include <chrono>
 
+#include "server/coordinator/turnstile.h"
+#include "transport/grpc/call_rate.h"
+#include "transport/grpc/gate.h"
 #include "transport/grpc/messages.h"
 
 namespace sotto::rpc {
@@ -32,9 +34,12 @@ constexpr std::size_t kServerBytes = std::size_t{512} << 20;
 constexpr std::size_t kClientBytes = std::size_t{128} << 20;
 /// No answer is longer: weights come in pieces.
 constexpr int kLongestAnswer = 4 << 20;
-/// How long a handshake may take, and how long a connection without a call is kept.
+/// How long a handshake may take, and how long a connection without a call is kept. Clients that
+/// train for longer dial again when they have something to say.
 constexpr int kHandshakeMs = 20000;
-constexpr int kIdleMs = 15 * 60 * 1000;
+constexpr int kIdleMs = 60 * 1000;
+/// How long calls may go on when a server ends.
+constexpr std::chrono::seconds kFarewell{1};
 /// While a connection is waited for, how often to look whether it was refused.
 constexpr std::chrono::milliseconds kLook{100};
 
@@ -59,14 +64,6 @@ void refuse_expansion(Set&& set) {
   set(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
   set(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   set(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-}
-
-/// One descriptor for each connection: as many as the system allows.
-void allow_connections() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 std::string text_of(const grpc::string_ref& text) { return {text.data(), text.size()}; }
@@ -129,13 +126,40 @@ class RoleVerifier final : public tls::ExternalCertificateVerifier {
   tls::HostNameCertificateVerifier hosts_;
 };
 
-std::shared_ptr<grpc::ServerCredentials> server_credentials(const Security& security) {
+/// Turns the calls of a sender that begins too many away in the transport itself, before they have
+/// a place in any queue.
+class CallGuard final : public grpc::AuthMetadataProcessor {
+ public:
+  explicit CallGuard(std::shared_ptr<Connections> connections)
+      : connections_(std::move(connections)) {}
+
+  bool IsBlocking() const override { return false; }
+  grpc::Status Process(const InputMetadata&, grpc::AuthContext* context, OutputMetadata*,
+                       OutputMetadata*) override {
+    const std::string certificate = certificate_of(*context);
+    const CallRate::Verdict verdict = rate_.call(certificate);
+    if (verdict == CallRate::Verdict::kLetIn) return grpc::Status::OK;
+    if (verdict == CallRate::Verdict::kEndConnections) connections_->end_all_of(certificate);
+    return to_status({ErrorKind::kIo, std::string(kBusy) + "too many calls a second; try again"});
+  }
+
+ private:
+  std::shared_ptr<Connections> connections_;
+  CallRate rate_;
+};
+
+/// Plain connections have no certificates to tell senders apart, and the library looks at none of
+/// their calls before it queues them.
+std::shared_ptr<grpc::ServerCredentials> server_credentials(
+    const Security& security, const std::shared_ptr<Connections>& connections) {
   if (security.plain()) return grpc::InsecureServerCredentials();
   grpc::SslServerCredentialsOptions options(
       GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   options.pem_root_certs = security.bundle->ca_pem;
   options.pem_key_cert_pairs = {{security.bundle->key_pem, security.bundle->certificate_pem}};
-  return grpc::SslServerCredentials(options);
+  auto credentials = grpc::SslServerCredentials(options);
+  credentials->SetAuthMetadataProcessor(std::make_shared<CallGuard>(connections));
+  return credentials;
 }
 
 std::shared_ptr<grpc::ChannelCredentials> channel_credentials(const Security& security,
@@ -231,14 +255,17 @@ Result<void> Line::check_self() const {
                                        "; 'sotto keys issue' makes a new one");
 }
 
-Result<std::unique_ptr<grpc::Server>> listen(const std::string& address, const Security& security,
-                                             std::initializer_list<grpc::Service*> services,
-                                             std::string& bound_address) {
+Result<std::unique_ptr<Listener>> Listener::start(const std::string& address,
+                                                  const Security& security,
+                                                  std::initializer_list<grpc::Service*> services,
+                                                  std::shared_ptr<Connections> connections) {
   silence_library();
-  allow_connections();
+  std::unique_ptr<Listener> listener(new Listener());
+  SOTTO_TRY(listener->door_, Door::open(address));
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(address, server_credentials(security), &port);
+  listener->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      server_credentials(security, connections));
   builder.SetMaxReceiveMessageSize(static_cast<int>(kLongestMessage));
   refuse_expansion([&](const char* name, int value) { builder.AddChannelArgument(name, value); });
   for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
@@ -246,8 +273,6 @@ Result<std::unique_ptr<grpc::Server>> listen(const std::string& address, const S
   }
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
-  // Two servers on one port would share the clients between them.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
@@ -257,12 +282,26 @@ Result<std::unique_ptr<grpc::Server>> listen(const std::string& address, const S
   builder.SetResourceQuota(
       grpc::ResourceQuota("sotto").SetMaxThreads(kMostCalls).Resize(kServerBytes));
   for (grpc::Service* const service : services) builder.RegisterService(service);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr || port == 0) {
-    return fail(ErrorKind::kIo, "cannot listen on " + address + ": is it in use?");
+  listener->server_ = builder.BuildAndStart();
+  if (listener->server_ == nullptr) {
+    return fail(ErrorKind::kIo, "cannot listen on " + address + ": gRPC does not start");
   }
-  bound_address = address.substr(0, address.rfind(':') + 1) + std::to_string(port);
-  return server;
+  listener->address_ =
+      address.substr(0, address.rfind(':') + 1) + std::to_string(listener->door_->port());
+  listener->door_->accept_all(
+      std::move(connections), [acceptor = listener->acceptor_.get()](int socket) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+        connection.fd = socket;
+        acceptor->HandleNewConnection(&connection);
+      });
+  return listener;
+}
+
+Listener::~Listener() {
+  door_->close();
+  if (server_ == nullptr) return;
+  server_->Shutdown(std::chrono::system_clock::now() + kFarewell);
+  server_->Wait();
 }
 
 }  // namespace sotto::rpc

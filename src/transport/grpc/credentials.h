@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "transport/grpc/door.h"
 #include "transport/grpc/security.h"
 
 namespace sotto::rpc {
@@ -54,9 +55,28 @@ class Line {
 };
 
 /// A listening server that takes no compressed message, and whose unread bytes are bounded for each
-/// call, for each connection and for all together.
-Result<std::unique_ptr<grpc::Server>> listen(const std::string& address, const Security& security,
-                                             std::initializer_list<grpc::Service*> services,
-                                             std::string& bound_address);
+/// call, for each connection and for all together; so are connections, and calls a second of each
+/// certificate.
+class Listener {
+ public:
+  /// `connections`: where the gate says which of them are a member's.
+  static Result<std::unique_ptr<Listener>> start(const std::string& address,
+                                                 const Security& security,
+                                                 std::initializer_list<grpc::Service*> services,
+                                                 std::shared_ptr<Connections> connections);
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  /// Gives calls a second to end.
+  ~Listener();
+  /// Where it can be reached: with the port that it got.
+  const std::string& address() const noexcept { return address_; }
+
+ private:
+  Listener() = default;
+  std::string address_;
+  std::unique_ptr<Door> door_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::Server> server_;
+};
 
 }  // namespace sotto::rpc

@@ -25,19 +25,37 @@ tl::unexpected<Error> refused(const identity::Refusal& refusal) {
 }  // namespace
 
 std::string certificate_of(const grpc::ServerContext& context) {
-  const auto pem = context.auth_context()->FindPropertyValues("x509_pem_cert");
+  return certificate_of(*context.auth_context());
+}
+
+std::string certificate_of(const grpc::AuthContext& context) {
+  const auto pem = context.FindPropertyValues("x509_pem_cert");
   return pem.size() == 1 ? std::string(pem.front().data(), pem.front().size()) : std::string();
 }
 
-Result<Gate> Gate::open(const Security& security, const std::filesystem::path& memory) {
-  if (security.plain()) return plain();
+Result<Gate> Gate::open(const Security& security, const std::filesystem::path& memory,
+                        std::shared_ptr<Connections> connections) {
+  if (security.plain()) {
+    return Gate(security, identity::ReplayGuard::in_memory(), std::move(connections));
+  }
   SOTTO_TRY(identity::ReplayGuard guard, identity::ReplayGuard::open(memory));
-  return Gate(security, std::move(guard));
+  return Gate(security, std::move(guard), std::move(connections));
 }
 
 Result<void> Gate::check_member(const grpc::ServerContext& context, identity::Role role) const {
+  const std::string certificate = certificate_of(context);
+  Result<void> known = check_role(certificate, role);
+  if (known) {
+    connections_->admit(context.peer(), certificate);
+  } else {
+    connections_->refuse(context.peer(), certificate);
+  }
+  return known;
+}
+
+Result<void> Gate::check_role(const std::string& certificate, identity::Role role) const {
   if (security_.plain()) return {};
-  const auto member = security_.trust->identify(certificate_of(context));
+  const auto member = security_.trust->identify(certificate);
   if (!member) return refused(member.error());
   if (member->role == role) return {};
   return refused({identity::Fault::kWrongRole,

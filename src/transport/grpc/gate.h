@@ -14,6 +14,7 @@
 #include <string>
 
 #include "sotto/v2/federation.pb.h"
+#include "transport/grpc/connections.h"
 #include "transport/grpc/messages.h"
 #include "transport/grpc/security.h"
 
@@ -31,10 +32,10 @@ inline constexpr const char* kCompare = "sotto.v2.Relay/Compare";
 
 class Gate {
  public:
-  /// Remembers requests in `memory`, so that none is taken twice, also after a restart.
-  static Result<Gate> open(const Security& security, const std::filesystem::path& memory);
-  /// For plain connections, which nothing is remembered of.
-  static Gate plain() { return Gate(Security{}, identity::ReplayGuard::in_memory()); }
+  /// Remembers requests in `memory`, so that none is taken twice, also after a restart; of plain
+  /// connections nothing. Tells `connections` whose calls are admitted.
+  static Result<Gate> open(const Security& security, const std::filesystem::path& memory,
+                           std::shared_ptr<Connections> connections);
 
   /// The message that a client sent, if it may. `Message` has a name and is one of
   /// proto/sotto/v2's requests.
@@ -57,17 +58,22 @@ class Gate {
   Result<void> check_member(const grpc::ServerContext& context, identity::Role role) const;
 
  private:
-  Gate(Security security, identity::ReplayGuard guard)
-      : security_(std::move(security)), guard_(std::move(guard)) {}
+  Gate(Security security, identity::ReplayGuard guard, std::shared_ptr<Connections> connections)
+      : security_(std::move(security)),
+        guard_(std::move(guard)),
+        connections_(std::move(connections)) {}
+  Result<void> check_role(const std::string& certificate, identity::Role role) const;
   Result<void> check_sender(grpc::ServerContext& context, const char* method,
                             const v2::Signed& request, const std::string& name);
 
   Security security_;
   identity::ReplayGuard guard_;
+  std::shared_ptr<Connections> connections_;
 };
 
 /// The other side's certificate (PEM); empty where connections are plain.
 std::string certificate_of(const grpc::ServerContext& context);
+std::string certificate_of(const grpc::AuthContext& context);
 
 /// The message as a client sends it to the node `audience`, as the request of this number; unsigned
 /// where connections are plain.

@@ -15,6 +15,9 @@ using PullStream = grpc::ServerSplitStreamer<v2::Signed, v2::PullReply>;
 
 constexpr std::uint32_t kAgainMs = 100;
 
+/// For reports whose chunks wait for random times; which, the recipe says, and few wait for longer.
+constexpr std::chrono::seconds kLongestDelay{600};
+
 /// So many requests a second are expected of all clients together while they wait.
 constexpr std::uint32_t kRequestsPerSecond = 2000;
 constexpr std::uint32_t kLongestPauseMs = 5000;
@@ -143,11 +146,12 @@ class ClientDesk final : public v2::Coordinator::StreamedService {
       return fail(ErrorKind::kRefused, "report: of another contract than the server collects");
     }
     const ChunkCount count{awaited->form->chunks(), awaited->form->sealed_bytes()};
-    SOTTO_CHECK(turn.admit(submission.name, count.chunks * count.bytes));
+    const auto delays = invitation.latency ? kLongestDelay : std::chrono::seconds(0);
+    SOTTO_CHECK(turn.admit(submission.name, {count.chunks * count.bytes, count.chunks, delays}));
     // Opened as they come: sealed and open a report lies in memory once.
     std::vector<std::optional<Envelope>> opened(count.chunks);
     SOTTO_CHECK(read_chunks(
-        reader, submission, count, invitation.latency,
+        reader, turn, submission, count, invitation.latency,
         [&](std::size_t position, std::span<const std::byte> sealed) -> Result<void> {
           SOTTO_TRY(opened[position], coordinator_.open_report(*awaited, position, sealed));
           return {};
@@ -229,32 +233,29 @@ struct Server::Parts {
   Gate gate;
   ClientDesk clients;
   ShufflerDesk shuffler;
-  std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<Listener> listener;
 };
 
 Server::Server() = default;
 
-Server::~Server() {
-  if (parts_ && parts_->server) {
-    parts_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
-    parts_->server->Wait();
-  }
-}
+Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::start(const std::string& address, const Security& security,
                                               const std::filesystem::path& memory,
                                               Coordinator& coordinator) {
-  SOTTO_TRY(Gate gate, Gate::open(security, memory));
+  const auto connections = std::make_shared<Connections>(Connections::Limits::of_process());
+  SOTTO_TRY(Gate gate, Gate::open(security, memory, connections));
   std::unique_ptr<Server> server(new Server());
   server->parts_ = std::make_unique<Parts>(std::move(gate), coordinator);
   Parts& parts = *server->parts_;
   // The shuffler's door is shut where there is none: no batch can be slipped in.
   if (coordinator.settings().invitation.shuffled) {
-    SOTTO_TRY(parts.server,
-              listen(address, security, {&parts.clients, &parts.shuffler}, server->address_));
+    SOTTO_TRY(parts.listener,
+              Listener::start(address, security, {&parts.clients, &parts.shuffler}, connections));
   } else {
-    SOTTO_TRY(parts.server, listen(address, security, {&parts.clients}, server->address_));
+    SOTTO_TRY(parts.listener, Listener::start(address, security, {&parts.clients}, connections));
   }
+  server->address_ = parts.listener->address();
   return server;
 }
 

@@ -108,10 +108,10 @@ class ReportDesk final : public v2::Relay::StreamedService {
     }
     // By the contract that its client signed, which is the one that the server named.
     const ChunkCount count{submission.contract.chunks, submission.contract.chunk_bytes};
-    SOTTO_CHECK(turn.admit(submission.name, count.chunks * count.bytes));
+    SOTTO_CHECK(turn.admit(submission.name, {count.chunks * count.bytes, count.chunks, {}}));
     std::vector<std::byte> report;
     report.reserve(count.chunks * count.bytes + kFactsBytes);
-    SOTTO_CHECK(read_chunks(reader, submission, count, false,
+    SOTTO_CHECK(read_chunks(reader, turn, submission, count, false,
                             [&](std::size_t, std::span<const std::byte> sealed) -> Result<void> {
                               report.insert(report.end(), sealed.begin(), sealed.end());
                               return {};
@@ -349,12 +349,13 @@ Result<void> Forwarder::send(const Opened& opened, std::size_t index, std::uint6
 Result<ShufflerSummary> run_shuffler(const ShufflerOptions& options) {
   SOTTO_TRY(Spool spool, Spool::open(options.state));
   Desk desk(std::move(spool));
-  SOTTO_TRY(Gate gate, Gate::open(options.security, options.state / "requests.sqlite"));
+  const auto connections = std::make_shared<Connections>(Connections::Limits::of_process());
+  SOTTO_TRY(Gate gate,
+            Gate::open(options.security, options.state / "requests.sqlite", connections));
   ReportDesk service(desk, gate, options.on_event);
-  std::string address;
-  SOTTO_TRY(const std::unique_ptr<grpc::Server> server,
-            listen(options.listen, options.security, {&service}, address));
-  if (options.on_ready) options.on_ready(address);
+  SOTTO_TRY(std::unique_ptr<Listener> listener,
+            Listener::start(options.listen, options.security, {&service}, connections));
+  if (options.on_ready) options.on_ready(listener->address());
   Forwarder forwarder(options, desk);
   std::string last;  // problem, so that one that lasts is told once
   Result<ShufflerSummary> outcome = ShufflerSummary{};
@@ -380,8 +381,7 @@ Result<ShufflerSummary> run_shuffler(const ShufflerOptions& options) {
          (options.stop == nullptr || !*options.stop)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
-  server->Wait();
+  listener.reset();
   if (outcome) outcome = forwarder.summary();
   return outcome;
 }

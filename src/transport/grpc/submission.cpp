@@ -25,7 +25,7 @@ Result<Submission> read_header(SubmitReader& reader, grpc::ServerContext& contex
   return submission;
 }
 
-Result<void> read_chunks(SubmitReader& reader, const Submission& submission,
+Result<void> read_chunks(SubmitReader& reader, Turnstile::Turn& turn, const Submission& submission,
                          const ChunkCount& count, bool any_order, const TakeChunk& take) {
   std::optional<ReportDigest> digest;
   if (!submission.digest.empty()) digest.emplace(count.chunks);
@@ -48,6 +48,7 @@ Result<void> read_chunks(SubmitReader& reader, const Submission& submission,
                                            std::to_string(count.bytes));
     }
     here[position] = true;
+    turn.progress(sealed.size());
     if (digest) digest->add(position, sealed);
     SOTTO_CHECK(take(position, sealed));
   }

@@ -31,7 +31,8 @@ using TakeChunk =
 /// Hands over exactly these chunks, each as it comes and where it lies, so that nobody holds a
 /// report twice; in whatever order they come where `any_order`. An error where something is missing
 /// or follows, or where they are not what the header's digest says: what was taken is then void.
-Result<void> read_chunks(SubmitReader& reader, const Submission& submission,
+/// Each of them is progress of the call.
+Result<void> read_chunks(SubmitReader& reader, Turnstile::Turn& turn, const Submission& submission,
                          const ChunkCount& count, bool any_order, const TakeChunk& take);
 
 }  // namespace sotto::rpc

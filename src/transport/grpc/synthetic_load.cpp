@@ -23,13 +23,19 @@ std::shared_ptr<grpc::Channel> own_channel(const std::string& address) {
 
 class DrainDesk final : public v2::Relay::Service {
  public:
-  grpc::Status Submit(grpc::ServerContext*, grpc::ServerReader<v2::SubmitRequest>* reader,
+  explicit DrainDesk(std::shared_ptr<Connections> connections)
+      : connections_(std::move(connections)) {}
+  grpc::Status Submit(grpc::ServerContext* context, grpc::ServerReader<v2::SubmitRequest>* reader,
                       v2::SubmitReply*) override {
+    connections_->admit(context->peer(), "");
     v2::SubmitRequest request;
     while (reader->Read(&request)) {
     }
     return grpc::Status::OK;
   }
+
+ private:
+  std::shared_ptr<Connections> connections_;
 };
 
 v2::SubmitRequest header_of(const LoadReport& report, std::uint32_t client) {
@@ -147,20 +153,21 @@ Result<double> send_load(const std::string& address, LoadTarget target, const Lo
 }
 
 struct Drain::Parts {
-  DrainDesk desk;
-  std::unique_ptr<grpc::Server> server;
+  std::shared_ptr<Connections> connections =
+      std::make_shared<Connections>(Connections::Limits::of_process());
+  DrainDesk desk{connections};
+  std::unique_ptr<Listener> listener;
 };
 
 Drain::Drain() : parts_(std::make_unique<Parts>()) {}
 
-Drain::~Drain() {
-  if (parts_->server) parts_->server->Shutdown(std::chrono::system_clock::now());
-}
+Drain::~Drain() = default;
 
 Result<std::unique_ptr<Drain>> Drain::start(const std::string& address) {
   std::unique_ptr<Drain> drain(new Drain());
-  SOTTO_TRY(drain->parts_->server,
-            listen(address, Security{}, {&drain->parts_->desk}, drain->address_));
+  SOTTO_TRY(drain->parts_->listener, Listener::start(address, Security{}, {&drain->parts_->desk},
+                                                     drain->parts_->connections));
+  drain->address_ = drain->parts_->listener->address();
   return drain;
 }
 
