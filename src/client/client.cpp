@@ -31,7 +31,7 @@ Result<ClientOutcome> Client::run(const RoundPlan& plan, const ClientGroup& grou
 Result<double> Client::train_or_keep_still(const RoundPlan& plan, std::span<const float> model,
                                            ClientTask& task, std::vector<float>& state) {
   if (!on_training_error) return train(plan, model, task, state);
-  const auto trained = [&]() -> Result<double> {
+  auto trained = [&]() -> Result<double> {
     try {
       return train(plan, model, task, state);
     } catch (const std::exception& problem) {  // too little memory for so many samples, say
