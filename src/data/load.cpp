@@ -331,8 +331,8 @@ Result<Dataset> load_test(const DataRequest& request) {
   }
   if (!parts.test) {
     SOTTO_TRY(DataSplit split, finish(request, std::move(parts)));
-    parts.test = std::move(split.test);
     give_back_memory();
+    return std::move(split.test);
   }
   if (parts.test->size() == 0) {
     return fail(ErrorKind::kCorrupt, request.source + ": no samples in the test part");
