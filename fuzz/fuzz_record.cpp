@@ -1,9 +1,9 @@
 // What `sotto report` reads of folders that somebody else may have sent: a run's run.json and
 // metrics.jsonl, and page.json of findings. The first byte chooses. What is read can be shown.
+#include "record/run_record.h"
 #include "report/findings.h"
 #include "report/html.h"
 #include "report/report.h"
-#include "report/run_record.h"
 #include "scratch.h"
 
 namespace {

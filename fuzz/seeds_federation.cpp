@@ -190,14 +190,15 @@ mode = "shuffler"
       "record", "run",
       with_kind(
           0,
-          std::string(R"({"format":"sotto.run.v1","name":"n",
+          std::string(R"({"format":"sotto.run.v2","name":"n",
 "recipe":{"data":{"name":"mnist"},"privacy":{"ranges":[0.5,1]}},"recipe_file":"r.toml","seed":1,
 "threads":2,"versions":{"sotto":"0.1.0"},"started":"2026-01-01T10:00:00Z","status":"finished",
 "stopped":"rounds","model":{"name":"m","parameters":10,"device":"cpu"},
 "data":{"name":"mnist","train":10,"test":10,"clients":10,"partition":"iid"},
 "timings":{"total_seconds":1.5},"final":{"round":1,"accuracy":0.5,"loss":1.0},"best":null,
 "privacy":{"mechanism":"srr","claims":[{"scope":"client, whole training","epsilon":null,"delta":0,
-"theorem":"t","assumption":"a","source":"sotto","vacuous":true}]}})") +
+"theorem":"t","assumption":"a","source":"sotto","vacuous":true,"unit":"client","period":"training",
+"view":"reports","colluders":"none","status":"proven"}]}})") +
               '\0' +
               R"({"round":1,"clients":1,"reports":1,"accuracy":0.5,"loss":null,"round_seconds":1,)"
               R"("train_seconds":1,"evaluate_seconds":0.2,"bytes_up":12})" +

@@ -42,11 +42,11 @@ std::string claims_table(const std::vector<Claim>& claims) {
   std::vector<std::string> notes;
   for (const Claim& claim : claims) {
     std::string note = claim.theorem;
-    if (claim.source != "sotto") note += " (" + claim.source + ')';
-    if (claim.assumption != "-") note += ". Assumes: " + claim.assumption;
+    if (!claim.authors.empty()) note += " (" + claim.authors + ')';
+    if (!claim.assumption.empty()) note += ". Assumes: " + claim.assumption;
     auto known = std::find(notes.begin(), notes.end(), note);
     if (known == notes.end()) known = notes.insert(notes.end(), note);
-    table.add({claim.scope, epsilon_cell(claim), number_up(claim.delta),
+    table.add({std::string(scope_text(claim)), epsilon_cell(claim), number_up(claim.delta),
                fmt::format("[{}]", known - notes.begin() + 1)});
   }
   std::string text = table.text();
@@ -74,7 +74,7 @@ std::string promise(const std::vector<Claim>& claims) {
       epsilon, number_up(std::exp(claim->epsilon)));
   if (claim->delta > 0.0) text += ", except with probability " + number_up(claim->delta);
   text += '.';
-  if (claim->assumption != "-") text += " This assumes: " + claim->assumption + '.';
+  if (!claim->assumption.empty()) text += " This assumes: " + claim->assumption + '.';
   return wrapped(text);
 }
 

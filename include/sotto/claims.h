@@ -14,17 +14,78 @@
 
 namespace sotto {
 
+/// What a claim protects: two data sets that differ in this are hard to tell apart.
+enum class Unit {
+  kWeight,          // one weight that a client sends
+  kVector,          // the weights of a client that pass a mechanism as one vector
+  kReport,          // all that a client sends in one report
+  kRecordFeatures,  // the features of a record that is randomized before any training
+  kRecordLabel,     // its label
+  kRecordReport,    // its report, features and label, the network that encodes it held fixed
+  kEncodedRecord,   // such a record, whatever else it decides
+  kRecord,          // one record of a client more or less
+  kClient,          // all data of a client
+};
+
+/// How long an adversary watches.
+enum class Period { kRound, kTraining };
+
+/// What the adversary is given.
+enum class View {
+  kReports,         // every report, and who sent it
+  kSecretSampling,  // reports without names: nobody sees who was picked, everybody how many
+  kShuffler,        // the batches of a shuffler
+  kDelays,          // reports after random delays, taken to mix perfectly
+  kSum,             // sums of reports, by secure aggregation
+};
+
+/// Members of a batch who work with the server, beyond those whom the exposure counts already.
+enum class Colluders { kNone, kTenth, kHalf };
+
+struct Scope {
+  Unit unit = Unit::kClient;
+  Period period = Period::kTraining;
+  View view = View::kReports;
+  Colluders colluders = Colluders::kNone;
+  friend bool operator==(const Scope&, const Scope&) = default;
+};
+
+/// What a claim's epsilon is.
+enum class Status {
+  kProven,     // an upper bound by the theorem that is named
+  kPublished,  // what the authors of a mechanism claim, which is not proven or does not hold
+  kMeasured,   // a lower bound: what an attack found
+  kViolated,   // a lower bound above what is proven: the proof or the program is wrong
+};
+
 struct Claim {
-  std::string scope;  // "client, whole training"
+  Scope scope;
   double epsilon = 0.0;
   double delta = 0.0;
-  std::string theorem;
-  std::string assumption;  // "-" where none beyond the mechanism's
-  std::string source;      // "sotto", or whose claim it is
+  std::string theorem{};
+  std::string assumption{};  // beyond the mechanism's; empty: none
+  Status status = Status::kProven;
+  std::string authors{};  // whose claim it is, with kPublished; empty: ours
 
   static constexpr double kVacuous = 50.0;  // e^50 protects nobody
   bool vacuous() const noexcept { return !(epsilon <= kVacuous); }
+  /// Whether an attack found it: a lower bound.
+  bool measured() const noexcept {
+    return status == Status::kMeasured || status == Status::kViolated;
+  }
+  /// Whether it is a proven claim of this scope.
+  bool proves(const Scope& wanted) const noexcept {
+    return status == Status::kProven && scope == wanted;
+  }
 };
+
+/// In words, as tables, run.json and certificates have them: "client, whole training, after the
+/// shuffler". Throws std::logic_error for a scope that no claim has.
+std::string_view scope_text(const Claim& claim);
+/// The assumption, or "-".
+std::string_view assumption_text(const Claim& claim);
+/// "sotto", or whose claim it is.
+std::string_view source_text(const Claim& claim);
 
 /// What happens to reports between client and server.
 enum class ShuffleMode {
@@ -89,9 +150,9 @@ std::vector<Claim> claims_of(const Exposure& exposure);
 /// `sampling`. It speaks of one record, not of the client: no claim of the table is like it.
 Claim dpsgd_claim(double noise_multiplier, double sampling, std::uint64_t steps, double delta);
 
-/// Whether claims of this scope are proven ones about a client over the whole training, with the
-/// server as the adversary: what a run may be called by.
-bool promises_client(std::string_view scope);
+/// Whether this is a proven claim about a client over the whole training, with the server as the
+/// adversary: what a run may be called by.
+bool promises_client(const Claim& claim);
 /// The strongest of these, the one with fewer assumptions among equals; null where there is none.
 const Claim* client_claim(const std::vector<Claim>& claims);
 

@@ -231,7 +231,8 @@ struct PrivacyPlan {
 Result<PrivacyPlan> plan_privacy(const Recipe& recipe, const std::filesystem::path& data_folder,
                                  const MakeFactory& make_factory);
 
-/// "scope", "epsilon" (null: infinite), "delta", "theorem", "assumption", "source", "vacuous".
+/// "scope", "epsilon" (null: infinite), "delta", "theorem", "assumption", "source", "vacuous", and
+/// what it says as types: "unit", "period", "view", "colluders", "status".
 nlohmann::json to_json(const Claim& claim);
 /// Mechanisms, what they were or will be exposed to, and the claims, as run.json and --json show
 /// them: those of the worst group, and all groups under "groups".

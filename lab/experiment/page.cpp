@@ -10,9 +10,9 @@
 namespace sotto {
 namespace {
 
-std::string claim_chip(const std::optional<PrivacyClaim>& claim) {
+std::string claim_chip(const std::optional<Claim>& claim) {
   const bool none = !claim || claim->epsilon > 1e300;
-  const char* const css = none ? "bad" : claim->vacuous ? "warn" : "good";
+  const char* const css = none ? "bad" : claim->vacuous() ? "warn" : "good";
   return fmt::format("<span class=\"chip {}\">{}</span>", css, escape(epsilon_words(claim)));
 }
 

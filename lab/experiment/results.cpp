@@ -12,14 +12,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json claim_json(const std::optional<PrivacyClaim>& claim) {
+Json claim_json(const std::optional<Claim>& claim) {
   if (!claim) return nullptr;
-  return {{"scope", claim->scope},
+  return {{"scope", scope_text(*claim)},
           {"epsilon", std::isinf(claim->epsilon) ? Json(nullptr) : Json(claim->epsilon)},
           {"delta", claim->delta},
-          {"vacuous", claim->vacuous},
+          {"vacuous", claim->vacuous()},
           {"theorem", claim->theorem},
-          {"assumption", claim->assumption}};
+          {"assumption", assumption_text(*claim)}};
 }
 
 Json run_json(const RunRecord& run) {
@@ -71,7 +71,7 @@ Json finding_json(const Finding& finding) {
   return json;
 }
 
-std::string csv_epsilon(const std::optional<PrivacyClaim>& claim) {
+std::string csv_epsilon(const std::optional<Claim>& claim) {
   if (!claim) return "";
   return std::isinf(claim->epsilon) ? "inf" : fmt::format("{}", claim->epsilon);
 }
@@ -91,12 +91,12 @@ std::string paper_text(const std::optional<PaperFigure>& paper) {
   return fmt::format("{:.4g}-{:.4g} %", 100.0 * paper->low, 100.0 * paper->high);
 }
 
-std::string epsilon_words(const std::optional<PrivacyClaim>& claim) {
+std::string epsilon_words(const std::optional<Claim>& claim) {
   if (!claim) return "-";
   if (std::isinf(claim->epsilon)) return "infinite";
   std::string text = number_up(claim->epsilon);
   if (claim->delta > 0.0) text += ", delta " + number_up(claim->delta);
-  return text + (claim->vacuous ? " (vacuous)" : "");
+  return text + (claim->vacuous() ? " (vacuous)" : "");
 }
 
 std::string record_words(const Finding& finding) {

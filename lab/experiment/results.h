@@ -14,7 +14,7 @@ namespace sotto {
 /// "97.9 %", "10-20 %"; "-" where there is none.
 std::string paper_text(const std::optional<PaperFigure>& paper);
 /// "infinite", "614,700 (vacuous)", "0.885, delta 1e-06"; "-" where nothing is claimed.
-std::string epsilon_words(const std::optional<PrivacyClaim>& claim);
+std::string epsilon_words(const std::optional<Claim>& claim);
 
 /// Of one record: "infinite (features alone 34,886)" where its label has no protection.
 std::string record_words(const Finding& finding);

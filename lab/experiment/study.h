@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "experiment/grid.h"
-#include "report/run_record.h"
+#include "record/run_record.h"
 #include "sotto/recipe.h"
 #include "sotto/result.h"
 

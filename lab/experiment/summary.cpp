@@ -13,23 +13,26 @@ namespace sotto {
 namespace {
 
 /// The claim with the larger epsilon of two: what holds for both.
-void keep_worse(std::optional<PrivacyClaim>& kept, const PrivacyClaim* claim) {
+void keep_worse(std::optional<Claim>& kept, const Claim* claim) {
   if (claim == nullptr) return;
   if (!kept || claim->epsilon > kept->epsilon) kept = *claim;
 }
 
-const PrivacyClaim* find_claim(const RunRecord& run, std::string_view scope) {
-  for (const PrivacyClaim& claim : run.claims) {
-    if (claim.scope.starts_with(scope)) return &claim;
-  }
-  return nullptr;
+/// The first of this kind: whatever the adversary is given, the one who is given most.
+const Claim* find_claim(const RunRecord& run, Status status,
+                        const std::optional<Unit>& unit = std::nullopt) {
+  const auto found = std::ranges::find_if(run.claims, [&](const Claim& claim) {
+    return claim.status == status && (!unit || claim.scope.unit == *unit);
+  });
+  return found == run.claims.end() ? nullptr : &*found;
 }
 
-/// The strongest of the same scope: composition has several forms.
-const PrivacyClaim* strongest(const RunRecord& run, std::string_view scope) {
-  const PrivacyClaim* best = nullptr;
-  for (const PrivacyClaim& claim : run.claims) {
-    if (claim.scope == scope && (best == nullptr || claim.epsilon < best->epsilon)) best = &claim;
+/// The strongest about a client whose reports are seen: composition has several forms.
+const Claim* strongest_local(const RunRecord& run) {
+  const Claim* best = nullptr;
+  for (const Claim& claim : run.claims) {
+    if (!claim.proves({.unit = Unit::kClient, .period = Period::kTraining})) continue;
+    if (best == nullptr || claim.epsilon < best->epsilon) best = &claim;
   }
   return best;
 }
@@ -37,12 +40,13 @@ const PrivacyClaim* strongest(const RunRecord& run, std::string_view scope) {
 void add_run(Finding& finding, RunRecord record) {
   finding.mechanism = record.mechanism;
   finding.seconds += record.total_seconds();
-  keep_worse(finding.unit, find_claim(record, "one weight"));
-  const PrivacyClaim* const one = find_claim(record, "one record, whole training");
-  keep_worse(finding.record, one != nullptr ? one : find_claim(record, "record, whole training"));
-  keep_worse(finding.features, find_claim(record, "record, features alone"));
-  keep_worse(finding.published, find_claim(record, "as published"));
-  keep_worse(finding.local, strongest(record, "client, whole training"));
+  const auto proven = [&](Unit unit) { return find_claim(record, Status::kProven, unit); };
+  keep_worse(finding.unit, proven(Unit::kWeight));
+  const Claim* const one = proven(Unit::kRecord);
+  keep_worse(finding.record, one != nullptr ? one : proven(Unit::kEncodedRecord));
+  keep_worse(finding.features, proven(Unit::kRecordFeatures));
+  keep_worse(finding.published, find_claim(record, Status::kPublished));
+  keep_worse(finding.local, strongest_local(record));
   keep_worse(finding.client, record.client_claim());
   finding.runs.push_back(std::move(record));
 }

@@ -28,12 +28,12 @@ struct Finding {
   std::size_t absent = 0;                                   // runs that were not started
   double seconds = 0.0;                                     // of all runs
   std::string mechanism;
-  std::optional<PrivacyClaim> unit;    // one weight, one round: exact
-  std::optional<PrivacyClaim> record;  // one record over the whole training, where that is claimed
-  std::optional<PrivacyClaim> features;   // of it, without its label
-  std::optional<PrivacyClaim> published;  // what the authors claim
-  std::optional<PrivacyClaim> local;      // client, whole training, no trust in a shuffler
-  std::optional<PrivacyClaim> client;     // the strongest that a client may be told
+  std::optional<Claim> unit;       // one weight, one round: exact
+  std::optional<Claim> record;     // one record over the whole training, where that is claimed
+  std::optional<Claim> features;   // of it, without its label
+  std::optional<Claim> published;  // what the authors claim
+  std::optional<Claim> local;      // client, whole training, no trust in a shuffler
+  std::optional<Claim> client;     // the strongest that a client may be told
 };
 
 struct Summary {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
-#include "report/fields.h"
+#include "record/fields.h"
 #include "report/html_parts.h"
 #include "report/markup.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "report/run_record.h"
+#include "record/run_record.h"
 
 namespace sotto {
 

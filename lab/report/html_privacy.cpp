@@ -25,7 +25,7 @@ std::string banner(PrivacyLevel level, std::string_view head, const std::string&
 }
 
 /// What epsilon means for one client.
-std::string in_words(const PrivacyClaim& claim) {
+std::string in_words(const Claim& claim) {
   constexpr double kReadable = 14.0;  // e^14 is above a million
   std::string text =
       claim.epsilon <= kReadable
@@ -40,7 +40,7 @@ std::string in_words(const PrivacyClaim& claim) {
   if (claim.delta > 0.0)
     text += fmt::format(", except with probability {}", number_up(claim.delta));
   text += '.';
-  if (!claim.assumption.empty() && claim.assumption != "-") {
+  if (!claim.assumption.empty()) {
     text += " This assumes: " + claim.assumption + '.';
   }
   return text;
@@ -48,15 +48,15 @@ std::string in_words(const PrivacyClaim& claim) {
 
 /// One weight's epsilon, what others claim and what an attack found are no promises to a client,
 /// however small they are.
-std::string_view verdict(const PrivacyClaim& claim) {
-  if (claim.scope.starts_with("one weight")) return "not a client's";
-  if (claim.scope.starts_with("as published")) return "not proven";
-  if (claim.scope.starts_with("audited")) return "measured";
-  return claim.vacuous ? "vacuous" : "meaningful";
+std::string_view verdict(const Claim& claim) {
+  if (claim.measured()) return "measured";
+  if (claim.status == Status::kPublished) return "not proven";
+  if (claim.scope.unit == Unit::kWeight) return "not a client's";
+  return claim.vacuous() ? "vacuous" : "meaningful";
 }
 
 std::string banner_of(const RunRecord& run) {
-  const PrivacyClaim* const claim = run.client_claim();
+  const Claim* const claim = run.client_claim();
   const PrivacyLevel level = privacy_level(run);
   if (run.mechanism == "none") {
     return banner(level, "No privacy.",
@@ -84,20 +84,20 @@ std::string banner_of(const RunRecord& run) {
 }  // namespace
 
 PrivacyLevel privacy_level(const RunRecord& run) {
-  const PrivacyClaim* const claim = run.client_claim();
+  const Claim* const claim = run.client_claim();
   if (run.mechanism == "none" || claim == nullptr || std::isinf(claim->epsilon)) {
     return PrivacyLevel::kNone;
   }
-  return claim->vacuous ? PrivacyLevel::kVacuous : PrivacyLevel::kClaimed;
+  return claim->vacuous() ? PrivacyLevel::kVacuous : PrivacyLevel::kClaimed;
 }
 
 std::string client_epsilon(const RunRecord& run) {
-  const PrivacyClaim* const claim = run.client_claim();
+  const Claim* const claim = run.client_claim();
   if (claim == nullptr) return run.mechanism == "none" ? "infinite (no privacy)" : "not claimed";
   if (std::isinf(claim->epsilon)) return "infinite (no privacy)";
   std::string text = number_up(claim->epsilon);
   if (claim->delta > 0.0) text += ", delta " + number_up(claim->delta);
-  return text + (claim->vacuous ? " (vacuous)" : "");
+  return text + (claim->vacuous() ? " (vacuous)" : "");
 }
 
 std::string epsilon_chip(const RunRecord& run) {
@@ -124,12 +124,12 @@ std::string privacy_section(const RunRecord& run) {
         "<div class=\"scroll\"><table><thead><tr><th>Claim about</th><th class=\"n\">Epsilon</th>"
         "<th class=\"n\">Delta</th><th>Theorem</th><th>Assumption</th><th>Source</th>"
         "<th>Verdict</th></tr></thead><tbody>\n";
-    for (const PrivacyClaim& claim : run.claims) {
+    for (const Claim& claim : run.claims) {
       out += fmt::format(
           "<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td>"
           "<td>{}</td><td>{}</td></tr>\n",
-          escape(claim.scope), epsilon_text(claim.epsilon), number_up(claim.delta),
-          escape(claim.theorem), escape(claim.assumption), escape(claim.source),
+          escape(scope_text(claim)), epsilon_text(claim.epsilon), number_up(claim.delta),
+          escape(claim.theorem), escape(assumption_text(claim)), escape(source_text(claim)),
           escape(verdict(claim)));
     }
     out += "</tbody></table></div>\n";

@@ -4,17 +4,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/utf8.h"
+
 namespace sotto {
 
 /// Text for element content and attribute values. Control characters and bytes that are not UTF-8
 /// become U+FFFD, so that the result is well-formed whatever came in.
 std::string escape(std::string_view text);
-
-/// At most `limit` characters; the end is replaced by an ellipsis where it was longer.
-std::string shorten(std::string_view text, std::size_t limit);
-
-/// Characters (code points), not bytes: what the width of a label depends on.
-std::size_t characters(std::string_view text);
 
 /// At most `digits` significant digits, no trailing zeros: 0.1634, 1.25e-07, "-" for not-a-number.
 std::string number(double value, int digits = 4);

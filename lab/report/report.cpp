@@ -1,9 +1,8 @@
 #include "report/report.h"
 
-#include <cmath>
-
 #include "base/file.h"
-#include "report/fields.h"
+#include "record/claim_json.h"
+#include "record/fields.h"
 #include "report/html.h"
 
 namespace sotto {
@@ -32,15 +31,7 @@ Json json_of(const RecordedRound& round) {
           {"bytes_up", round.bytes_up}};
 }
 
-Json json_of(const PrivacyClaim& claim) {
-  return {{"scope", claim.scope},
-          {"epsilon", std::isinf(claim.epsilon) ? Json(nullptr) : Json(claim.epsilon)},
-          {"delta", claim.delta},
-          {"theorem", claim.theorem},
-          {"assumption", claim.assumption},
-          {"source", claim.source},
-          {"vacuous", claim.vacuous}};
-}
+Json json_of(const Claim& claim) { return claim_json<Json>(claim); }
 
 template <class T>
 Json list(const std::vector<T>& items) {

@@ -45,7 +45,13 @@ class Bound:
 
 @dataclass(frozen=True)
 class Claim:
-    """What may be said of a client's privacy, in `scope`."""
+    """What may be said of a client's privacy, in `scope`.
+
+    The scope in words is for people; to choose among claims, compare what it is made of:
+    `unit` ("client", "record", "weight", ...), `period` ("round", "training"), `view` ("reports",
+    "shuffler", "secret-sampling", "delays", "sum"), `colluders` ("none", "tenth", "half") and
+    `status` ("proven", "published", "measured", "violated").
+    """
 
     scope: str
     epsilon: float
@@ -53,6 +59,11 @@ class Claim:
     theorem: str
     assumption: str
     source: str
+    unit: str
+    period: str
+    view: str
+    colluders: str
+    status: str
 
     @property
     def vacuous(self) -> bool:
@@ -219,7 +230,8 @@ def claim_of(record: Dict[str, Any]) -> Claim:
     """From JSON, where null stands for infinity."""
     epsilon = float("inf") if record["epsilon"] is None else record["epsilon"]
     return Claim(record["scope"], epsilon, record["delta"], record["theorem"],
-                 record["assumption"], record["source"])
+                 record["assumption"], record["source"], record["unit"], record["period"],
+                 record["view"], record["colluders"], record["status"])
 
 
 def certificate(path: Union[str, "os.PathLike[str]"],

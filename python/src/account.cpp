@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "account/claim_text.h"
 #include "account/plan.h"
 #include "bindings.h"
 #include "errors.h"
@@ -35,9 +36,12 @@ py::list to_list(const std::vector<Bound>& bounds) {
 py::list to_list(const std::vector<Claim>& claims) {
   py::list all;
   for (const Claim& claim : claims) {
-    all.append(py::dict("scope"_a = claim.scope, "epsilon"_a = claim.epsilon,
-                        "delta"_a = claim.delta, "theorem"_a = claim.theorem,
-                        "assumption"_a = claim.assumption, "source"_a = claim.source));
+    all.append(py::dict(
+        "scope"_a = scope_text(claim), "epsilon"_a = claim.epsilon, "delta"_a = claim.delta,
+        "theorem"_a = claim.theorem, "assumption"_a = assumption_text(claim),
+        "source"_a = source_text(claim), "unit"_a = name_of(claim.scope.unit),
+        "period"_a = name_of(claim.scope.period), "view"_a = name_of(claim.scope.view),
+        "colluders"_a = name_of(claim.scope.colluders), "status"_a = name_of(claim.status)));
   }
   return all;
 }

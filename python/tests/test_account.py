@@ -56,6 +56,7 @@ def test_recipes_are_accounted_for_before_any_training(program, tmp_path):
     told = json.loads(done.stdout)
     assert record["claims"] == told["claims"]
     assert [claim.scope for claim in claims] == [claim["scope"] for claim in told["claims"]]
+    assert all(claim.status == "proven" for claim in claims if claim.source == "sotto")
     with pytest.raises(ValueError, match="did you mean"):
         account.recipe({"data": {"nam": "embedded"}})
 

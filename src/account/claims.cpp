@@ -13,6 +13,7 @@
 #include <limits>
 #include <utility>
 
+#include "account/claim_text.h"
 #include "account/releases.h"
 #include "account/sampled_claim.h"
 #include "account/shuffled_claim.h"
@@ -22,15 +23,14 @@
 namespace sotto {
 namespace {
 
-constexpr const char* kOurs = "sotto";
-constexpr const char* kNoAssumption = "-";
-constexpr const char* kRound = "client, one round";
-constexpr const char* kTraining = "client, whole training";
-constexpr const char* kShuffled = ", after the shuffler";
-constexpr const char* kDelayed = ", if delays mixed perfectly";
-/// Shares of the others of a batch who are honest, and the scopes of claims that count on these.
-constexpr std::pair<double, const char*> kColluding[] = {
-    {0.9, ", if a tenth of the others collude"}, {0.5, ", if half of the others collude"}};
+/// Claims that count on fewer honest members, and the share of honest ones among the others.
+constexpr std::pair<double, Colluders> kColluding[] = {{0.9, Colluders::kTenth},
+                                                       {0.5, Colluders::kHalf}};
+
+/// What the guarantee of a mechanism's unit is about.
+Unit unit_of(const Guarantee& guarantee) {
+  return value_in<Unit>(kUnitNames, guarantee.unit).value_or(Unit::kReport);
+}
 
 std::string counted(std::uint64_t count, const char* what) {
   return with_commas(count) + ' ' + what + (count == 1 ? "" : "s");
@@ -58,8 +58,8 @@ class ClaimTable {
 
   std::vector<Claim> make() {
     one_weight();
-    const Claim round = local(kRound);
-    const Claim training = local(kTraining);
+    const Claim round = local(Period::kRound);
+    const Claim training = local(Period::kTraining);
     published();
     if (exposure_.shuffle != ShuffleMode::kShuffler && exposure_.hidden()) {
       for (Claim& claim : sampled_claims(exposure_)) claims_.push_back(std::move(claim));
@@ -104,11 +104,12 @@ class ClaimTable {
       if (!worst || used.guarantee.unit_epsilon > worst->guarantee.unit_epsilon) worst = &used;
     }
     if (worst == nullptr) return;
-    claims_.push_back({"one weight, one round", worst->guarantee.unit_epsilon,
-                       worst->guarantee.delta, worst->guarantee.statement,
+    claims_.push_back({{.unit = Unit::kWeight, .period = Period::kRound},
+                       worst->guarantee.unit_epsilon,
+                       worst->guarantee.delta,
+                       worst->guarantee.statement,
                        "about one of the " + with_commas(weights()) +
-                           " weights alone, which is not what a client sends",
-                       kOurs});
+                           " weights alone, which is not what a client sends"});
   }
 
   /// "20,490 weights and 10 rounds"
@@ -127,14 +128,14 @@ class ClaimTable {
   }
 
   /// Both ways to compose; returns the one with the smaller epsilon.
-  Claim local(const std::string& scope) {
-    const bool one_round = scope == kRound;
+  Claim local(Period period) {
+    const bool one_round = period == Period::kRound;
     const std::uint64_t rounds = one_round ? 1 : exposure_.rounds();
     const std::string assumption =
         one_round || exposure_.every_round
-            ? kNoAssumption
+            ? ""
             : "for a client that takes part in " + counted(rounds, "round") + ", the most of any";
-    Claim sum{scope, 0.0, 0.0, "", assumption, kOurs};
+    Claim sum{{.period = period}, 0.0, 0.0, "", assumption};
     for (std::size_t i = 0; i < costs_.size(); ++i) {
       const auto times = static_cast<double>(exposure_.turns[i].rounds);
       if (one_round) {
@@ -199,8 +200,8 @@ class ClaimTable {
     return worst;
   }
 
-  /// What the authors claim, in scopes of its own: never taken for ours. Of each mechanism once,
-  /// with the largest numbers of its uses.
+  /// What the authors claim, never taken for ours. Of each mechanism once, with the largest numbers
+  /// of its uses.
   void published() {
     std::vector<std::string> told;
     for (const Used& used : used_) {
@@ -218,28 +219,32 @@ class ClaimTable {
         }
       }
       const auto info = find_mechanism(used.name);
-      const std::string source = info ? std::string((*info)->reference) : "its authors";
+      const std::string authors = info ? std::string((*info)->reference) : "its authors";
       if (broken != nullptr) {
         const Guarantee& guarantee = broken->guarantee;
         claims_.push_back(
-            {"as published, one " + guarantee.unit, guarantee.claimed_epsilon, guarantee.delta,
+            {{.unit = unit_of(guarantee), .period = Period::kRound},
+             guarantee.claimed_epsilon,
+             guarantee.delta,
              "the claim of the authors of " + used.name,
              "it does not hold: the exact value is " + short_number(guarantee.unit_epsilon),
-             source});
+             Status::kPublished,
+             authors});
       }
       if (!info || (*info)->published_client_claim.empty()) continue;
       const std::string why((*info)->published_client_claim);
       if (used.guarantee.alpha > 0.0) {
-        condensed(why, source);
+        condensed(why, authors);
       } else {
-        claims_.push_back({"as published, client", claimed, used.guarantee.delta,
-                           "the claim of its authors; not proven at these sizes", why, source});
+        claims_.push_back({Scope{}, claimed, used.guarantee.delta,
+                           "the claim of its authors; not proven at these sizes", why,
+                           Status::kPublished, authors});
       }
     }
   }
 
   /// Condensed local privacy counts its own parameter alpha, which adds up over weights and rounds.
-  void condensed(const std::string& why, const std::string& source) {
+  void condensed(const std::string& why, const std::string& authors) {
     const double sampling = exposure_.sampling;
     double alpha = 0.0;
     for (std::size_t i = 0; i < costs_.size(); ++i) {
@@ -257,7 +262,7 @@ class ClaimTable {
           "; that sampling multiplies it by k/N holds for small epsilons alone: in general it "
           "makes ln(1 + (e^epsilon - 1) m/N) of epsilon, where m of N are heard";
     }
-    claims_.push_back({"as published, client", alpha, 0.0, theorem, assumption, source});
+    claims_.push_back({Scope{}, alpha, 0.0, theorem, assumption, Status::kPublished, authors});
   }
 
   std::string shuffler_assumption(const Exposure& exposure, double coupling) const {
@@ -309,16 +314,16 @@ class ClaimTable {
   }
 
   void shuffled(const Claim& local, bool released, const Exposure& exposure,
-                ShuffledEpsilon (*amplify)(const Exposure&), const char* suffix = "") {
+                ShuffledEpsilon (*amplify)(const Exposure&),
+                Colluders colluders = Colluders::kNone) {
     Claim claim = local;
-    claim.scope += delayed() ? kDelayed : kShuffled;
-    claim.scope += suffix;
+    claim.scope.view = delayed() ? View::kDelays : View::kShuffler;
+    claim.scope.colluders = colluders;
     if (!released) {
       claim.epsilon = 0.0;
       claim.delta = 0.0;
       claim.theorem = delayed() ? "nothing was released" : "the shuffler released nothing";
-      claim.assumption =
-          delayed() ? kNoAssumption : "a shuffler that does not work with the server";
+      claim.assumption = delayed() ? "" : "a shuffler that does not work with the server";
       claims_.push_back(std::move(claim));
       return;
     }
@@ -334,9 +339,9 @@ class ClaimTable {
       claim.delta = exposure_.delta;
       claim.theorem = "shuffling of " + split_words() +
                       " among reports with a common background, composed over chunks" +
-                      (local.scope == kRound ? "" : " and rounds");
+                      (local.scope.period == Period::kRound ? "" : " and rounds");
       claim.assumption = shuffler_assumption(exposure, answer.coupling);
-      if (local.assumption != kNoAssumption && !exposure.hidden())
+      if (!local.assumption.empty() && !exposure.hidden())
         claim.assumption = local.assumption + "; " + claim.assumption;
     } else {
       claim.theorem =
@@ -348,11 +353,11 @@ class ClaimTable {
 
   /// The same where more of a batch's members work with the server than the exposure says.
   void colluding(const Claim& training) {
-    for (const auto& [honest, suffix] : kColluding) {
+    for (const auto& [honest, colluders] : kColluding) {
       if (honest >= exposure_.honest) continue;
       Exposure fewer = exposure_;
       fewer.honest = honest;
-      shuffled(training, true, fewer, shuffled_training, suffix);
+      shuffled(training, true, fewer, shuffled_training, colluders);
     }
   }
 
@@ -361,16 +366,22 @@ class ClaimTable {
     // A pure bound may exceed an epsilon that holds at a delta: the sum is what it must not pass.
     double proven = 0.0;
     for (const Claim& claim : claims_) {
-      if (claim.scope == kTraining) proven = std::max(proven, claim.epsilon);
+      if (claim.proves(Scope{})) proven = std::max(proven, claim.epsilon);
     }
     const double found = *exposure_.audited_epsilon;
     const std::string confidence = short_number(100.0 * exposure_.audit_confidence) + " %";
-    claims_.push_back(
-        {"audited, whole training", found, 0.0, "lower bound with confidence " + confidence,
-         found > proven ? "VIOLATED: the attack found more than the proven epsilon " +
-                              short_number(proven) + ", so the proof or the program is wrong"
-                        : "what an attack on this training found; others may find more",
-         kOurs});
+    Claim claim{Scope{},
+                found,
+                0.0,
+                "lower bound with confidence " + confidence,
+                "what an attack on this training found; others may find more",
+                Status::kMeasured};
+    if (found > proven) {
+      claim.status = Status::kViolated;
+      claim.assumption = "VIOLATED: the attack found more than the proven epsilon " +
+                         short_number(proven) + ", so the proof or the program is wrong";
+    }
+    claims_.push_back(std::move(claim));
   }
 
   const Exposure& exposure_;
@@ -384,14 +395,14 @@ class ClaimTable {
 
 std::vector<Claim> claims_of(const Exposure& exposure) { return ClaimTable(exposure).make(); }
 
-bool promises_client(std::string_view scope) {
-  return scope == kTraining || scope == std::string(kTraining) + kShuffled;
+bool promises_client(const Claim& claim) {
+  return claim.proves(Scope{}) || claim.proves({.view = View::kShuffler});
 }
 
 const Claim* client_claim(const std::vector<Claim>& claims) {
   const Claim* best = nullptr;
   for (const Claim& claim : claims) {
-    if (!promises_client(claim.scope)) continue;
+    if (!promises_client(claim)) continue;
     if (best == nullptr || claim.epsilon < best->epsilon) best = &claim;
   }
   return best;

@@ -15,8 +15,7 @@ namespace sotto {
 
 Claim dpsgd_claim(double noise_multiplier, double sampling, std::uint64_t steps, double delta) {
   Claim claim;
-  claim.scope = "one record, whole training";
-  claim.source = "sotto";
+  claim.scope = {.unit = Unit::kRecord};
   claim.assumption =
       "neighbours: with the record or without it; batches drawn record by record (Poisson); noise "
       "of the exact Gaussian law; about one record of a client, not about the client";

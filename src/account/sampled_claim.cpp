@@ -12,8 +12,6 @@
 namespace sotto {
 namespace {
 
-constexpr const char* kSecret = ", if nobody sees who was picked";
-
 /// ln(1 + q (e^epsilon - 1)), rounded up.
 double amplified(double epsilon, double q) {
   if (!std::isfinite(epsilon)) return epsilon;
@@ -49,8 +47,13 @@ class Rounds {
     count_ += static_cast<double>(count);
   }
 
-  Claim claim(std::string scope, bool one_round) const {
-    Claim claim{std::move(scope), 0.0, 0.0, "", assumption_of(exposure_, one_round), "sotto"};
+  Claim claim(Period period) const {
+    const bool one_round = period == Period::kRound;
+    Claim claim{{.period = period, .view = View::kSecretSampling},
+                0.0,
+                0.0,
+                "",
+                assumption_of(exposure_, one_round)};
     // No round has more than `most` reports, but for delta in all.
     const double tail = exposure_.delta / std::max(1.0, count_) * (1.0 - 1e-12);
     const std::uint64_t most = size_not_exceeded(population_, exposure_.sampling, tail);
@@ -115,13 +118,13 @@ std::vector<Claim> sampled_claims(const Exposure& exposure) {
   for (std::size_t i = 0; i < costs.size(); ++i) {
     Rounds single(exposure);
     single.add(costs[i], 1);
-    Claim claim = single.claim(std::string("client, one round") + kSecret, true);
+    Claim claim = single.claim(Period::kRound);
     const double delta = std::max(one.delta, claim.delta);
     if (i == 0 || claim.epsilon > one.epsilon) one = std::move(claim);
     one.delta = delta;
     all.add(costs[i], all_rounds(exposure.turns[i]));
   }
-  Claim training = all.claim(std::string("client, whole training") + kSecret, false);
+  Claim training = all.claim(Period::kTraining);
   if (costs.empty()) return {training};
   return {one, training};
 }

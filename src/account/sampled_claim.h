@@ -6,7 +6,7 @@
 // the rest another client stands in its place, whose report is as close: ln(1 + m/N (e^epsilon -
 // 1)) and m/N delta (Balle, Barthe, Gaboardi 2018; account/sizes.h). At delta 0 that is epsilon
 // itself, since all N may be heard. A server that sees who was picked gains everything back, so
-// these claims have scopes of their own.
+// these claims have a view of their own.
 #pragma once
 
 #include <vector>

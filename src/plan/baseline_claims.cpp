@@ -21,7 +21,11 @@ namespace sotto {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr const char* kRecord = "one record, whole training";
+constexpr Scope kRecord{.unit = Unit::kRecord};
+
+void assume(Claim& claim, const std::string& text) {
+  claim.assumption += (claim.assumption.empty() ? "" : "; ") + text;
+}
 
 /// The worst over the clients' numbers of samples; `noise` is the multiplier that an adversary
 /// meets. `rounded`: whether doubles are hidden by the lattice and counted.
@@ -29,11 +33,10 @@ Claim record_claim(const TrainOptions& options, const TrainingFacts& facts, doub
                    bool rounded) {
   if (facts.samples.empty()) {
     // A server has nothing but its own guess, and nothing that is claimed may rest on it.
-    return {kRecord,     kInfinite,
-            facts.delta, "depends on how many records a client has, which only that client knows",
-            "-",         "sotto"};
+    return {kRecord, kInfinite, facts.delta,
+            "depends on how many records a client has, which only that client knows"};
   }
-  Claim worst{kRecord, 0.0, facts.delta, "no step was taken", "-", "sotto"};
+  Claim worst{kRecord, 0.0, facts.delta, "no step was taken"};
   for (const std::size_t samples : facts.samples) {
     const Lots lots = lots_of(options, samples);
     const std::uint64_t steps = lots.steps * facts.rounds;
@@ -93,8 +96,7 @@ std::vector<Claim> training_claims(const Recipe& recipe, const TrainingFacts& fa
   set_private(recipe, options);
   if (trains_privately(recipe)) {
     if (options.noise == 0.0) {
-      claims.push_back(
-          {kRecord, kInfinite, 0.0, "gradients are clipped but no noise is added", "-", "sotto"});
+      claims.push_back({kRecord, kInfinite, 0.0, "gradients are clipped but no noise is added"});
     } else {
       claims.push_back(record_claim(options, facts, options.noise, options.rounds_noise));
     }
@@ -107,39 +109,29 @@ std::vector<Claim> training_claims(const Recipe& recipe, const TrainingFacts& fa
     const std::string honest = std::to_string(recipe.aggregate.honest);
     Claim& local = claims.back();
     local.theorem += ", with a client's own part of the noise";
-    local.assumption += "; the client's arithmetic is that of real numbers";
+    assume(local, "the client's arithmetic is that of real numbers");
     Claim sum = record_claim(options, facts, recipe.train.noise, false);
-    sum.scope += ", the server's view";
-    sum.assumption += "; at least " + honest +
-                      " honest clients in every sum, a server that follows the protocol, fewer "
-                      "colluding clients than " +
-                      threshold + "; the clients' arithmetic is that of real numbers";
+    sum.scope.view = View::kSum;
+    assume(sum, "at least " + honest +
+                    " honest clients in every sum, a server that follows the protocol, fewer "
+                    "colluding clients than " +
+                    threshold + "; the clients' arithmetic is that of real numbers");
     if (one_plain_step(recipe, options, facts)) {
       sum.theorem += ", with the noise of " + honest + " clients";
     } else {
-      sum.scope = "as published, one record, the server's view";
       sum.theorem = "the claim of its authors; not proven for more than one plain SGD step a round";
-      sum.source = "Truex et al. 2019";
+      sum.status = Status::kPublished;
+      sum.authors = "Truex et al. 2019";
     }
     claims.push_back(std::move(sum));
   }
   claims.push_back(
-      {"secure aggregation, one round", kInfinite, 0.0,
+      {{.period = Period::kRound, .view = View::kSum},
+       kInfinite,
+       0.0,
        "the server sees the sum of a round's reports and nothing else of them, which is no epsilon "
        "(Bonawitz et al. 2017)",
-       "a server that follows the protocol; fewer colluding clients than " + threshold, "sotto"});
-  return claims;
-}
-
-std::vector<Claim> recipe_claims(const Recipe& recipe, const Exposure& exposure,
-                                 const TrainingFacts& facts) {
-  if (learns_alone(recipe)) {
-    return {{"client, whole training", 0.0, 0.0,
-             "nothing leaves a client: its model stays where it was trained", "-", "sotto"}};
-  }
-  if (facts.records) return claims_of(*facts.records);
-  std::vector<Claim> claims = claims_of(exposure);
-  for (Claim& claim : training_claims(recipe, facts)) claims.push_back(std::move(claim));
+       "a server that follows the protocol; fewer colluding clients than " + threshold});
   return claims;
 }
 

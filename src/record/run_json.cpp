@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/machine.h"
+#include "record/run_record.h"
 #include "sotto/version.h"
 
 namespace sotto {
@@ -26,7 +27,7 @@ nlohmann::json run_json(const RunFacts& facts) {
   const RunResult& result = facts.result;
   const Layout& layout = setup.factory->layout();
   nlohmann::json json = {
-      {"format", "sotto.run.v1"},
+      {"format", kRunFormat},
       {"name", recipe.output.name},
       {"status", facts.status},
       {"started", facts.started},

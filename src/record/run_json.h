@@ -1,4 +1,4 @@
-// What run.json says of a run, while it goes on and when it has ended.
+// What run.json says of a run, while it goes on and when it has ended. run_record.h reads it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

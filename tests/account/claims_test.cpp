@@ -60,7 +60,7 @@ Exposure shuffled(std::uint64_t clients, std::uint64_t count, std::uint64_t spli
 
 std::vector<std::string> scopes(const std::vector<Claim>& claims) {
   std::vector<std::string> all;
-  for (const Claim& claim : claims) all.push_back(claim.scope);
+  for (const Claim& claim : claims) all.emplace_back(scope_text(claim));
   return all;
 }
 
@@ -68,7 +68,7 @@ std::vector<std::string> scopes(const std::vector<Claim>& claims) {
 const Claim& last(const std::vector<Claim>& claims, const std::string& scope) {
   const Claim* found = nullptr;
   for (const Claim& claim : claims) {
-    if (claim.scope == scope) found = &claim;
+    if (scope_text(claim) == scope) found = &claim;
   }
   EXPECT_NE(found, nullptr) << scope;
   static const Claim kNone;
@@ -99,7 +99,7 @@ TEST(Claims, FiveAWeightIsNotFiveAClient) {
   EXPECT_NEAR(claims[3].epsilon, 1'024'500.0, 300.0);
   EXPECT_LT(claims[4].epsilon, claims[3].epsilon);
   EXPECT_EQ(claims[5].epsilon, 5.0);
-  EXPECT_NE(claims[5].source, "sotto");
+  EXPECT_NE(source_text(claims[5]), "sotto");
   EXPECT_FALSE(claims[0].vacuous());
   for (std::size_t i = 1; i < 5; ++i) EXPECT_TRUE(claims[i].vacuous()) << i;
   // What the authors claim is not what the run is called by.
@@ -188,7 +188,7 @@ TEST(Claims, GaussianComposesByItsLoss) {
   exposure.delta = 1e-5;
   const std::vector<Claim> claims = claims_of(*gaussian, exposure);
   const Claim& best = claims.back();
-  EXPECT_EQ(best.scope, "client, whole training");
+  EXPECT_EQ(scope_text(best), "client, whole training");
   EXPECT_EQ(best.delta, 1e-5);
   const double ratio = gaussian->guarantee().gaussian_ratio;
   ASSERT_GT(ratio, 0.0);
@@ -219,7 +219,7 @@ TEST(Claims, SingleWeightsAmongAThousandClients) {
   }
   // One round is the whole training here.
   EXPECT_EQ(last(claims, "client, whole training, after the shuffler").epsilon, one.epsilon);
-  EXPECT_EQ(client_claim(claims)->scope, "client, whole training, after the shuffler");
+  EXPECT_EQ(scope_text(*client_claim(claims)), "client, whole training, after the shuffler");
 }
 
 TEST(Claims, MoreRoundsCostMoreAndMoreClientsOrDeltaCostLess) {
@@ -327,13 +327,14 @@ TEST(Claims, OthersWhoColludeHideNobody) {
   EXPECT_NE(last(claims, scope).assumption.find("coins of their reports secret"),
             std::string::npos);
   // They are warnings: a training is called by what its exposure says of its members.
-  EXPECT_FALSE(promises_client(half.scope));
-  EXPECT_EQ(client_claim(claims)->scope, scope);
+  EXPECT_FALSE(promises_client(half));
+  EXPECT_EQ(scope_text(*client_claim(claims)), scope);
   Exposure fewer = all;
   fewer.honest = 0.5;
   EXPECT_EQ(after_shuffler(*vector, fewer), half.epsilon);
   for (const Claim& claim : claims_of(*vector, fewer)) {
-    EXPECT_FALSE(claim.scope.ends_with("collude")) << claim.scope;  // it would promise more
+    EXPECT_FALSE(scope_text(claim).ends_with("collude"))
+        << scope_text(claim);  // it would promise more
   }
   // Nobody is left to hide behind: no gain.
   fewer.honest = 1e-6;
@@ -346,11 +347,11 @@ TEST(Claims, NoneStaysInfinite) {
   exposure.audited_epsilon = 12.0;
   exposure.audit_confidence = 0.95;
   for (const Claim& claim : claims_of(*none, exposure)) {
-    if (claim.scope.starts_with("audited")) {
+    if (scope_text(claim).starts_with("audited")) {
       EXPECT_EQ(claim.assumption.find("VIOLATED"), std::string::npos);
       continue;
     }
-    EXPECT_TRUE(std::isinf(claim.epsilon)) << claim.scope;
+    EXPECT_TRUE(std::isinf(claim.epsilon)) << scope_text(claim);
     EXPECT_TRUE(claim.vacuous());
   }
   EXPECT_EQ(local(*none, rounds(0)), 0.0);
@@ -362,11 +363,14 @@ TEST(Claims, AnAuditThatFindsMoreThanIsProvenSaysSo) {
   exposure.audit_confidence = 0.95;
   exposure.audited_epsilon = 1.9;
   const Claim fine = claims_of(*two_point, exposure).back();
-  EXPECT_EQ(fine.scope, "audited, whole training");
+  EXPECT_EQ(scope_text(fine), "audited, whole training");
   EXPECT_EQ(fine.theorem, "lower bound with confidence 95 %");
+  EXPECT_EQ(fine.status, Status::kMeasured);
   EXPECT_EQ(fine.assumption.find("VIOLATED"), std::string::npos);
   exposure.audited_epsilon = 2.1;
-  EXPECT_NE(claims_of(*two_point, exposure).back().assumption.find("VIOLATED"), std::string::npos);
+  const Claim violated = claims_of(*two_point, exposure).back();
+  EXPECT_EQ(violated.status, Status::kViolated);
+  EXPECT_NE(violated.assumption.find("VIOLATED"), std::string::npos);
 }
 
 TEST(Claims, APublishedClaimThatDoesNotHoldStandsApart) {

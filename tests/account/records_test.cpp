@@ -72,7 +72,7 @@ TEST(Records, NobodyIsDrawnAndEverybodyIsDrawn) {
 
 TEST(Records, IsNoClaimAboutAClient) {
   const Claim claim = dpsgd_claim(1.0, 0.01, 100, 1e-5);
-  EXPECT_FALSE(promises_client(claim.scope));
+  EXPECT_FALSE(promises_client(claim));
   EXPECT_EQ(client_claim({claim}), nullptr);
   EXPECT_NE(claim.assumption.find("not about the client"), std::string::npos);
 }

@@ -261,7 +261,7 @@ Exposure picked_in_secret(ShuffleMode mode) {
 
 double epsilon_in(const std::vector<Claim>& claims, const std::string& scope) {
   for (const Claim& claim : claims) {
-    if (claim.scope == scope) return claim.epsilon;
+    if (scope_text(claim) == scope) return claim.epsilon;
   }
   ADD_FAILURE() << scope;
   return 0.0;
@@ -284,7 +284,7 @@ TEST(Sizes, ClaimsOfClientsWhoArePickedInSecret) {
   EXPECT_NEAR(client_claim(seen)->epsilon, 3.0, 1e-6);
   for (const Claim& claim : seen) {
     if (claim.delta == 0.0) {
-      EXPECT_GE(claim.epsilon, 3.0 - 1e-6) << claim.scope;
+      EXPECT_GE(claim.epsilon, 3.0 - 1e-6) << scope_text(claim);
     }
   }
   // Rounds in which nobody was heard count: it is not seen whether a client might have been.

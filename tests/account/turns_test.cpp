@@ -54,7 +54,7 @@ Exposure of(std::vector<Turn> turns, ShuffleMode shuffle = ShuffleMode::kNone) {
 std::vector<double> epsilons(const Exposure& exposure, const std::string& scope) {
   std::vector<double> all;
   for (const Claim& claim : claims_of(exposure)) {
-    if (claim.scope == scope) all.push_back(claim.epsilon);
+    if (scope_text(claim) == scope) all.push_back(claim.epsilon);
   }
   return all;
 }
@@ -227,16 +227,16 @@ TEST(Turns, DelaysPromiseNothingAgainstTheServer) {
   const std::vector<Claim> local = claims_of(of({turn}));
   ASSERT_EQ(claims.size(), local.size() + 2);
   for (std::size_t i = 0; i < local.size(); ++i) {
-    EXPECT_EQ(claims[i].scope, local[i].scope);
+    EXPECT_EQ(scope_text(claims[i]), scope_text(local[i]));
     EXPECT_EQ(claims[i].epsilon, local[i].epsilon);
   }
   const Claim& last = claims.back();
-  EXPECT_EQ(last.scope, "client, whole training, if delays mixed perfectly");
+  EXPECT_EQ(scope_text(last), "client, whole training, if delays mixed perfectly");
   EXPECT_NE(last.assumption.find("hide nothing from a server that sees connections"),
             std::string::npos);
   EXPECT_EQ(last.epsilon, best(of({turn}, ShuffleMode::kShuffler), kShuffledScopes[1]));
-  EXPECT_FALSE(promises_client(last.scope));
-  EXPECT_EQ(client_claim(claims)->scope, "client, whole training");
+  EXPECT_FALSE(promises_client(last));
+  EXPECT_EQ(scope_text(*client_claim(claims)), "client, whole training");
 }
 
 TEST(Turns, WhoIsPickedInSecret) {
@@ -255,8 +255,9 @@ TEST(Turns, WhoIsPickedInSecret) {
   // All thirty rounds count, by sum or by composition.
   EXPECT_GE(best(exposure, all), PrivacyLoss::pure(epsilon).sampled(0.1).times(30).epsilon(1e-6));
   EXPECT_LE(best(exposure, all), PrivacyLoss::pure(epsilon).sampled(0.15).times(30).epsilon(1e-6));
-  EXPECT_FALSE(promises_client(all));
-  EXPECT_EQ(client_claim(claims)->scope, "client, whole training");
+  EXPECT_EQ(scope_text(claims.back()), all);
+  EXPECT_FALSE(promises_client(claims.back()));
+  EXPECT_EQ(scope_text(*client_claim(claims)), "client, whole training");
   EXPECT_NE(claims.back().assumption.find("tells nobody"), std::string::npos);
   // At thousands, sampling takes off ln k/N and no more.
   exposure.turns = {turn_of(two_point(1000, 5.0), 1, 100)};
@@ -274,13 +275,13 @@ TEST(Turns, AlphaIsShownBesideTheEpsilonThatItIs) {
   std::vector<const Claim*> published;
   std::vector<Claim> claims = claims_of(exposure);
   for (const Claim& claim : claims) {
-    if (claim.scope == "as published, client") published.push_back(&claim);
+    if (scope_text(claim) == "as published, client") published.push_back(&claim);
   }
   ASSERT_EQ(published.size(), 1U);
   EXPECT_NEAR(published[0]->epsilon, 1.0, 1e-9);
   EXPECT_NE(published[0]->theorem.find("alpha-CLDP with alpha = 1 in all"), std::string::npos);
   EXPECT_NE(published[0]->assumption.find("no theorem"), std::string::npos);
-  EXPECT_FALSE(promises_client(published[0]->scope));
+  EXPECT_FALSE(promises_client(*published[0]));
   // D = 2000 steps: epsilon = alpha D / 2 for a weight, 250 for a round, 1000 in all.
   EXPECT_NEAR(best(exposure, "one weight, one round"), 0.01 * 1000.0, 1e-6);
   EXPECT_NE(claims[0].theorem.find("alpha-CLDP with alpha = 0.01"), std::string::npos);
@@ -290,7 +291,7 @@ TEST(Turns, AlphaIsShownBesideTheEpsilonThatItIs) {
   exposure.population = 50;
   claims = claims_of(exposure);
   for (const Claim& claim : claims) {
-    if (claim.scope != "as published, client") continue;
+    if (scope_text(claim) != "as published, client") continue;
     EXPECT_NEAR(claim.epsilon, 0.2, 1e-9);
     EXPECT_NE(claim.theorem.find("times k/N = 0.2"), std::string::npos);
     EXPECT_NE(claim.assumption.find("small epsilons alone"), std::string::npos);
@@ -338,7 +339,7 @@ TEST(Turns, TwentyTensorsEightyRoundsMillionsOfWeights) {
   const std::clock_t start = std::clock();  // of the processor: others may be at work
   const std::vector<Claim> claims = claims_of(exposure);
   EXPECT_LT(std::clock() - start, 2 * CLOCKS_PER_SEC);
-  EXPECT_EQ(claims[0].scope, "one weight, one round");
+  EXPECT_EQ(scope_text(claims[0]), "one weight, one round");
   EXPECT_NEAR(client_claim(claims)->epsilon, 4.48e8 * std::tanh(0.5), 0.05 * 4.48e8);
 }
 

@@ -22,7 +22,8 @@ class AccountRecipe(SottoTest):
         claims = plan["claims"]
         for claim in claims:
             self.assertEqual(set(claim), {"scope", "epsilon", "delta", "theorem", "assumption",
-                                          "source", "vacuous"})
+                                          "source", "vacuous", "unit", "period", "view",
+                                          "colluders", "status"})
         by_scope = {}
         for claim in claims:
             by_scope.setdefault(claim["scope"], []).append(claim)

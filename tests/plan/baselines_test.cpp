@@ -38,7 +38,7 @@ void expect_error(const Settings& settings, const std::string& part) {
 
 const Claim* find(const std::vector<Claim>& claims, const std::string& scope) {
   for (const Claim& claim : claims) {
-    if (claim.scope == scope) return &claim;
+    if (scope_text(claim) == scope) return &claim;
   }
   return nullptr;
 }
@@ -137,7 +137,7 @@ TEST(SecureRun, ClaimsSayWhatTheServerSeesAndKeepTheMechanisms) {
   for (std::size_t i = 0; i < plain.claims.size(); ++i) {
     EXPECT_EQ(secure.claims[i].epsilon, plain.claims[i].epsilon);
   }
-  EXPECT_EQ(secure.claims.back().scope, "secure aggregation, one round");
+  EXPECT_EQ(scope_text(secure.claims.back()), "secure aggregation, one round");
   EXPECT_TRUE(std::isinf(secure.claims.back().epsilon));
   EXPECT_NE(secure.claims.back().assumption.find("66 % of its clients"), std::string::npos);
 }
@@ -215,10 +215,12 @@ TEST(RecordClaims, AreTheAccountantsForTheWorstClient) {
   // A client with all its records is promised nothing.
   EXPECT_TRUE(std::isinf(client_claim(claims)->epsilon));
   // Twice the rounds cost more, more noise less.
-  EXPECT_GT(find(planned(with(kPrivate, {"federation.rounds=6"})), record->scope)->epsilon,
+  EXPECT_GT(find(planned(with(kPrivate, {"federation.rounds=6"})), std::string(scope_text(*record)))
+                ->epsilon,
             record->epsilon);
-  EXPECT_LT(find(planned(with(kPrivate, {"train.noise=8"})), record->scope)->epsilon,
-            record->epsilon);
+  EXPECT_LT(
+      find(planned(with(kPrivate, {"train.noise=8"})), std::string(scope_text(*record)))->epsilon,
+      record->epsilon);
 }
 
 TEST(RecordClaims, ClippingAloneProtectsNothing) {

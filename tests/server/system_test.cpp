@@ -40,7 +40,7 @@ void expect_resumes(const std::vector<std::string>& settings) {
   EXPECT_EQ(resumed.model, whole.model);
   ASSERT_EQ(resumed.claims.size(), whole.claims.size());
   for (std::size_t i = 0; i < whole.claims.size(); ++i) {
-    EXPECT_EQ(resumed.claims[i].epsilon, whole.claims[i].epsilon) << whole.claims[i].scope;
+    EXPECT_EQ(resumed.claims[i].epsilon, whole.claims[i].epsilon) << scope_text(whole.claims[i]);
   }
 }
 
@@ -95,7 +95,7 @@ TEST(System, AScheduleSendsOnlyItsLayers) {
   EXPECT_GT(bytes[3], 40U * 294U);
   // Three rounds of 40 weights and three of 2,355, of epsilon 2 each.
   const Claim* const sum = &*std::ranges::find_if(result.claims, [](const Claim& claim) {
-    return claim.scope == "client, whole training" && claim.delta == 0.0;
+    return scope_text(claim) == "client, whole training" && claim.delta == 0.0;
   });
   EXPECT_NEAR(sum->epsilon, 3.0 * 2.0 * (40.0 + 2355.0), 0.1);
 }
@@ -106,7 +106,7 @@ TEST(System, ATotalIsSplitOverRoundsAndWeights) {
                       "schedule.total=100", "schedule.mode=proportional"}),
           {});
   const Claim* const sum = &*std::ranges::find_if(result.claims, [](const Claim& claim) {
-    return claim.scope == "client, whole training" && claim.delta == 0.0;
+    return scope_text(claim) == "client, whole training" && claim.delta == 0.0;
   });
   EXPECT_NEAR(sum->epsilon, 100.0, 0.01);
 }

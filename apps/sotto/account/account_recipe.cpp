@@ -69,11 +69,11 @@ Result<void> write_plot(const Exposure& planned, const std::string& file) {
   for (const std::uint64_t rounds : some_rounds(planned.rounds())) {
     const Exposure exposure = first_rounds(planned, rounds);
     for (const Claim& claim : claims_of(exposure)) {
-      if (!promises_client(claim.scope)) continue;
+      if (!promises_client(claim)) continue;
       const std::string at_delta = " at delta " + number_up(exposure.delta);
-      const std::string name = claim.scope.ends_with("shuffler") ? "after the shuffler" + at_delta
-                               : claim.delta == exposure.delta   ? "composed" + at_delta
-                                                                 : "summed";
+      const std::string name = claim.scope.view == View::kShuffler ? "after the shuffler" + at_delta
+                               : claim.delta == exposure.delta     ? "composed" + at_delta
+                                                                   : "summed";
       if (!std::isfinite(claim.epsilon)) continue;
       const auto [place, fresh] = places.try_emplace(name, chart.series.size());
       if (fresh) chart.series.push_back({name, {}});

@@ -42,11 +42,11 @@ Result<void> write_claims(const std::filesystem::path& out, const std::string& n
   page.below = machine_text();
   page.columns = {"claim", "epsilon", "delta", "theorem", "assumes"};
   for (const Claim& claim : group.claims) {
-    const bool audited = claim.scope.starts_with("audited");
-    page.rows.push_back(
-        {claim.scope,
-         audited ? "at least " + number_down(claim.epsilon, 4) : epsilon_text(claim.epsilon),
-         number_up(claim.delta), claim.theorem, claim.assumption});
+    page.rows.push_back({std::string(scope_text(claim)),
+                         claim.measured() ? "at least " + number_down(claim.epsilon, 4)
+                                          : epsilon_text(claim.epsilon),
+                         number_up(claim.delta), claim.theorem,
+                         std::string(assumption_text(claim))});
   }
   return write_findings_page(out, page);
 }
@@ -73,7 +73,7 @@ Result<int> audit_recipe(const AuditOptions& options) {
     if (!group.exposure.audited_epsilon) continue;
     audited = true;
     group.claims.push_back(claims_of(group.exposure).back());
-    violated = violated || group.claims.back().assumption.starts_with("VIOLATED");
+    violated = violated || group.claims.back().status == Status::kViolated;
   }
   progress.clear();
   const GroupClaims& worst = worst_group(promised.groups);

@@ -9,6 +9,7 @@
 
 #include "account/certificate/certificate_form.h"
 #include "account/certificate/signing.h"
+#include "account/claim_text.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "sotto/version.h"
@@ -114,9 +115,11 @@ Json parts(const Json& mechanisms, const char* key) {
 Json older_claims(const Json& claims) {
   Json rows = Json::array();
   for (const Json& claim : claims) {
-    const auto scope = claim.find("scope");
-    const bool text = scope != claim.end() && scope->is_string();
-    if (text && scope->get<std::string>().ends_with(" of the others collude")) continue;
+    const auto text = claim.find("scope");
+    const ScopeText* const known = text != claim.end() && text->is_string()
+                                       ? find_scope(text->get_ref<const std::string&>())
+                                       : nullptr;
+    if (known != nullptr && known->scope.colluders != Colluders::kNone) continue;
     rows.push_back(without(without(claim, "theorem"), "assumption"));
   }
   return rows;

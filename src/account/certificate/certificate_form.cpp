@@ -117,10 +117,10 @@ Json exposure_json(const Exposure& exposure, const Mechanisms& mechanisms, bool 
 Json claims_json(const std::vector<Claim>& claims) {
   Json list = Json::array();
   for (const Claim& claim : claims) {
-    Json json = {{"scope", claim.scope},
+    Json json = {{"scope", scope_text(claim)},
                  {"theorem", claim.theorem},
-                 {"assumption", claim.assumption},
-                 {"source", claim.source},
+                 {"assumption", assumption_text(claim)},
+                 {"source", source_text(claim)},
                  {"vacuous", claim.vacuous()}};
     put(json, "epsilon", claim.epsilon);
     put(json, "delta", claim.delta);

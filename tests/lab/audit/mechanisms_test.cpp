@@ -201,7 +201,7 @@ TEST(AuditedMechanisms, HaveARowInTheTableOfClaims) {
   EXPECT_LT(*exposure.audited_epsilon, 1.0);
   const std::vector<Claim> claims = claims_of(exposure);
   const auto row = std::find_if(claims.begin(), claims.end(), [](const Claim& claim) {
-    return claim.scope.starts_with("audited");
+    return scope_text(claim).starts_with("audited");
   });
   ASSERT_NE(row, claims.end());
   EXPECT_EQ(row->assumption.find("VIOLATED"), std::string::npos);

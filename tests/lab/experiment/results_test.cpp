@@ -8,16 +8,15 @@
 #include <nlohmann/json.hpp>
 
 #include "lab/report/balanced.h"
-#include "lab/report/run_fixture.h"
+#include "record/claim_json.h"
+#include "record/run_fixture.h"
 
 namespace sotto {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-PrivacyClaim claim(double epsilon, double delta = 0.0) {
-  return {"client, whole training", epsilon, delta, "", "-", "sotto", !(epsilon <= 50.0)};
-}
+Claim claim(double epsilon, double delta = 0.0) { return {Scope{}, epsilon, delta}; }
 
 /// Two configurations of two seeds each, made by hand.
 struct Fixture {
@@ -102,6 +101,40 @@ TEST(Summarize, KeepsTheWorstEpsilonOfTheSeedsAndTheMeanOfTheirAccuracies) {
   study.statistic = "best";
   EXPECT_DOUBLE_EQ(summarize(study, runs, {{true}, {true}, {false}})->findings[0].accuracy->mean,
                    0.981);
+}
+
+/// Each row of a finding is the claim that it is named after, wherever it stands in the table.
+TEST(Summarize, ChoosesClaimsByWhatTheySay) {
+  const TemporaryFolder folder;
+  auto run = run_json("seed=1");
+  const auto claim = [](Scope scope, double epsilon, Status status = Status::kProven) {
+    return claim_json<nlohmann::ordered_json>({scope, epsilon, 0.0, "t", "", status});
+  };
+  run["privacy"]["claims"] = {
+      claim({.view = View::kDelays}, 0.1),
+      claim({}, 0.2, Status::kMeasured),
+      claim({.unit = Unit::kWeight, .period = Period::kRound}, 0.3, Status::kPublished),
+      claim({.unit = Unit::kEncodedRecord}, 9.0),
+      claim({.unit = Unit::kRecord, .view = View::kSum}, 0.4, Status::kPublished),
+      claim({.unit = Unit::kRecord}, 8.0),
+      claim({.unit = Unit::kRecordFeatures}, 7.0),
+      claim({}, 6.0),
+      claim({}, 5.0),
+      claim({.view = View::kShuffler}, 4.0),
+      claim({.unit = Unit::kWeight, .period = Period::kRound}, 3.0)};
+  Study study;
+  study.configurations.emplace_back().label = "srr";
+  std::vector<StudyRun> runs(1);
+  runs[0].out = write_run(folder, "seed=1", run);
+  const auto summary = summarize(study, runs, {{true}});
+  ASSERT_TRUE(summary.has_value()) << summary.error().message;
+  const Finding& finding = summary->findings.front();
+  EXPECT_EQ(finding.unit->epsilon, 3.0);
+  EXPECT_EQ(finding.record->epsilon, 8.0);
+  EXPECT_EQ(finding.features->epsilon, 7.0);
+  EXPECT_EQ(finding.published->epsilon, 0.3);
+  EXPECT_EQ(finding.local->epsilon, 5.0);
+  EXPECT_EQ(finding.client->epsilon, 4.0);
 }
 
 TEST(Results, JsonAndCsvHoldWhatWasFound) {

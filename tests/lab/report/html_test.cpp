@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <regex>
 
 #include "balanced.h"
+#include "record/claim_json.h"
+#include "record/run_fixture.h"
 #include "report/report.h"
-#include "run_fixture.h"
 
 namespace sotto {
 namespace {
@@ -18,14 +20,8 @@ using nlohmann::ordered_json;
 ordered_json baseline(const std::string& name) {
   ordered_json run = run_json(name);
   run["privacy"] = {{"mechanism", "none"},
-                    {"claims",
-                     {{{"scope", "client, whole training"},
-                       {"epsilon", nullptr},
-                       {"delta", 0},
-                       {"theorem", "none"},
-                       {"assumption", "-"},
-                       {"source", "sotto"},
-                       {"vacuous", true}}}}};
+                    {"claims", ordered_json::array(
+                                   {claim_json<ordered_json>({Scope{}, HUGE_VAL, 0.0, "none"})})}};
   return run;
 }
 
@@ -48,19 +44,17 @@ bool holds(const std::string& page, std::string_view text) {
 }
 
 TEST_F(ReportTest, ARunIsCalledByItsStrongestProvenClaimAboutAClient) {
-  const auto claim = [](const char* scope, double epsilon, const char* assumption) {
-    return ordered_json{{"scope", scope},         {"epsilon", epsilon}, {"delta", 1e-6},
-                        {"theorem", "t"},         {"source", "s"},      {"assumption", assumption},
-                        {"vacuous", epsilon > 50}};
+  const auto claim = [](Scope scope, double epsilon, const char* assumption,
+                        Status status = Status::kProven) {
+    return claim_json<ordered_json>({scope, epsilon, 1e-6, "t", assumption, status, "s"});
   };
   ordered_json run = run_json();
-  run["privacy"]["claims"] = {
-      claim("one weight, one round", 0.01, "-"),
-      claim("as published, client", 0.02, "they say so"),
-      claim("client, whole training", 40.0, "-"),
-      claim("client, one round, after the shuffler", 0.03, "-"),
-      claim("client, whole training, after the shuffler", 2.5, "a shuffler"),
-      claim("audited, whole training", 0.04, "-")};
+  run["privacy"]["claims"] = {claim({.unit = Unit::kWeight, .period = Period::kRound}, 0.01, ""),
+                              claim({}, 0.02, "they say so", Status::kPublished),
+                              claim({}, 40.0, ""),
+                              claim({.period = Period::kRound, .view = View::kShuffler}, 0.03, ""),
+                              claim({.view = View::kShuffler}, 2.5, "a shuffler"),
+                              claim({}, 0.04, "", Status::kMeasured)};
   const std::string page = page_of({run});
   EXPECT_TRUE(holds(page, "Each client has epsilon 2.5, delta 1e-06."));
   EXPECT_TRUE(holds(page, "This assumes: a shuffler."));
@@ -144,8 +138,6 @@ TEST_F(ReportTest, HostileTextStaysText) {
   for (auto& claim : run["privacy"]["claims"]) {
     for (const char* key : {"theorem", "assumption", "source"}) claim[key] = evil;
   }
-  run["privacy"]["claims"].push_back(run["privacy"]["claims"][0]);
-  run["privacy"]["claims"].back()["scope"] = evil;
   ordered_json twin = run;
   const std::string page = page_of({run, twin}, evil);
   EXPECT_EQ(unbalanced(page), "");
@@ -217,6 +209,8 @@ TEST_F(ReportTest, JsonHasTheMergedRecords) {
   EXPECT_TRUE(json["runs"][0]["rounds"][2]["accuracy"].is_null());
   EXPECT_EQ(json["runs"][1]["privacy"]["mechanism"], "none");
   EXPECT_TRUE(json["runs"][1]["privacy"]["claims"][0]["epsilon"].is_null());
+  EXPECT_EQ(json["runs"][1]["privacy"]["claims"][0]["scope"], "client, whole training");
+  EXPECT_EQ(json["runs"][1]["privacy"]["claims"][0]["status"], "proven");
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
-#include "report/fields.h"
-
-#include <fmt/format.h>
+#include "record/fields.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "base/nearest.h"
-#include "report/markup.h"
+#include "base/utf8.h"
 
 namespace sotto {
 namespace {
@@ -37,6 +36,13 @@ class Locator final : public nlohmann::json_sax<Json> {
   std::string token_;
 };
 
+/// Without an exponent: "0.5", "1000000000000".
+std::string plain(double value) {
+  char text[32];
+  const auto end = std::to_chars(std::begin(text), std::end(text), value, std::chars_format::fixed);
+  return {std::begin(text), end.ptr};
+}
+
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, const std::string& place, std::size_t first_line) {
@@ -49,10 +55,10 @@ Result<Json> parse_json(std::string_view text, const std::string& place, std::si
                          std::min(text.size(), std::max<std::size_t>(1, locator.position_) - 1));
   const auto line = first_line + static_cast<std::size_t>(std::count(text.begin(), end, '\n'));
   const bool ended = locator.position_ > text.size();
-  return fail(ErrorKind::kCorrupt,
-              fmt::format("{}:{}: not valid JSON: {}", place, line,
-                          ended ? "it ends too early"
-                                : "unexpected '" + shorten(locator.token_, 40) + "'"));
+  return fail(
+      ErrorKind::kCorrupt,
+      place + ':' + std::to_string(line) + ": not valid JSON: " +
+          (ended ? "it ends too early" : "unexpected '" + shorten(locator.token_, 40) + "'"));
 }
 
 bool Fields::has(const char* key) const {
@@ -63,8 +69,8 @@ bool Fields::has(const char* key) const {
 Error Fields::wrong(const std::string& key, std::string_view demanded, const Json& found) const {
   // error_handler_t::replace: an error message must come out whatever bytes were in the file.
   const std::string value = found.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return {ErrorKind::kCorrupt, fmt::format("{}: '{}{}' must be {}, but is {}", place_, path_, key,
-                                           demanded, shorten(value, 60))};
+  return {ErrorKind::kCorrupt, place_ + ": '" + path_ + key + "' must be " + std::string(demanded) +
+                                   ", but is " + shorten(value, 60)};
 }
 
 Result<const Json*> Fields::find(const char* key) const {
@@ -74,8 +80,8 @@ Result<const Json*> Fields::find(const char* key) const {
   for (const auto& item : object_->items()) names.push_back(item.key());
   const std::string guess = nearest(key, names);
   return fail(ErrorKind::kCorrupt,
-              fmt::format("{}: '{}{}' is missing{}", place_, path_, key,
-                          guess.empty() ? "" : " (there is '" + shorten(guess, 40) + "')"));
+              place_ + ": '" + path_ + key + "' is missing" +
+                  (guess.empty() ? "" : " (there is '" + shorten(guess, 40) + "')"));
 }
 
 Result<std::string> Fields::text(const char* key) const {
@@ -103,9 +109,9 @@ Result<double> Fields::number(const char* key, double low, double high) const {
   const double number = value->is_number() ? value->get<double>() : std::nan("");
   if (!(number >= low && number <= high)) {
     const bool open = high >= 1e300;
-    const std::string range = low <= -1e300 ? std::string("a number")
-                              : open        ? fmt::format("a number of {} or more", low)
-                                            : fmt::format("a number between {} and {}", low, high);
+    const std::string range = low <= -1e300 ? "a number"
+                              : open        ? "a number of " + plain(low) + " or more"
+                                     : "a number between " + plain(low) + " and " + plain(high);
     return tl::unexpected(wrong(key, range, *value));
   }
   return number;

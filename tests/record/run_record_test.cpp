@@ -1,11 +1,13 @@
 // Reading run folders: what is right is read whole, what is wrong is refused with its place.
-#include "report/run_record.h"
+#include "record/run_record.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 
-#include "run_fixture.h"
+#include "record/claim_json.h"
+#include "record/run_fixture.h"
 
 namespace sotto {
 namespace {
@@ -78,16 +80,50 @@ TEST_F(RunRecordTest, RefusedAndReleasedMayBeMissingInOlderRuns) {
 
 TEST_F(RunRecordTest, NullEpsilonIsInfinite) {
   ordered_json run = run_json();
-  run["privacy"]["claims"] = {{{"scope", "client, whole training"},
-                               {"epsilon", nullptr},
-                               {"delta", 0},
-                               {"theorem", "none"},
-                               {"assumption", "-"},
-                               {"source", "sotto"},
-                               {"vacuous", true}}};
+  run["privacy"]["claims"][1] = run["privacy"]["claims"][2];
+  run["privacy"]["claims"][0]["epsilon"] = nullptr;
   const auto record = read(run);
   ASSERT_TRUE(record) << record.error().message;
   EXPECT_TRUE(std::isinf(record->client_claim()->epsilon));
+}
+
+/// A record as version 0.1.0 wrote it, before claims had types: of a run of two rounds behind a
+/// shuffler, with the program's name of the machine cut.
+TEST_F(RunRecordTest, ARecordOfTheOlderFormatIsReadWhole) {
+  const auto record = read_run(SOTTO_SOURCE_DIR "/tests/record/v1");
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->rounds.size(), 2U);
+  ASSERT_EQ(record->claims.size(), 10U);
+  EXPECT_EQ(record->claims[0].scope, (Scope{.unit = Unit::kWeight, .period = Period::kRound}));
+  EXPECT_EQ(record->claims[5].status, Status::kPublished);
+  EXPECT_EQ(record->claims[5].authors, "Sun, Qian, Chen 2021 (LDP-FL), Algorithm 2");
+  EXPECT_TRUE(record->claims[3].authors.empty());
+  EXPECT_EQ(record->claims[9].scope,
+            (Scope{.view = View::kShuffler, .colluders = Colluders::kHalf}));
+  ASSERT_NE(record->client_claim(), nullptr);
+  EXPECT_EQ(record->client_claim(), &record->claims[7]);  // not those with colluders
+  const auto json = ordered_json::parse(
+      std::ifstream(SOTTO_SOURCE_DIR "/tests/record/v1/run.json"))["privacy"]["claims"];
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const auto again = claim_json<ordered_json>(record->claims[i]);
+    for (const auto& [key, value] : json[i].items()) EXPECT_EQ(again[key], value) << key;
+  }
+}
+
+TEST_F(RunRecordTest, TheOlderFormatHasKnownScopesAlone) {
+  ordered_json run = run_json();
+  run["format"] = "sotto.run.v1";
+  for (ordered_json& claim : run["privacy"]["claims"]) {
+    for (const char* key : {"unit", "period", "view", "colluders", "status"}) claim.erase(key);
+  }
+  EXPECT_TRUE(read(run));
+  run["privacy"]["claims"][2]["scope"] = "client, one roundd";
+  expect_error(read(run), ErrorKind::kCorrupt,
+               {"'privacy.claims[2].scope' must be a scope that claims have (there is 'client, one "
+                "round'), but is \"client, one roundd\""});
+  // What claims the newer format must have its types.
+  run["format"] = "sotto.run.v2";
+  expect_error(read(run), ErrorKind::kCorrupt, {"'privacy.claims[0].unit' is missing"});
 }
 
 TEST_F(RunRecordTest, UnknownKeysArePassedOver) {
@@ -130,7 +166,12 @@ TEST_F(RunRecordTest, EveryRequiredKeyIsMissed) {
                            "/privacy/claims/0/theorem",
                            "/privacy/claims/0/assumption",
                            "/privacy/claims/0/source",
-                           "/privacy/claims/0/vacuous"}) {
+                           "/privacy/claims/0/vacuous",
+                           "/privacy/claims/0/unit",
+                           "/privacy/claims/0/period",
+                           "/privacy/claims/0/view",
+                           "/privacy/claims/0/colluders",
+                           "/privacy/claims/0/status"}) {
     const std::string last = std::string(path).substr(std::string(path).rfind('/') + 1);
     const ordered_json run =
         run_json().patch(ordered_json::array({{{"op", "remove"}, {"path", path}}}));
@@ -140,7 +181,8 @@ TEST_F(RunRecordTest, EveryRequiredKeyIsMissed) {
 
 TEST_F(RunRecordTest, WrongTypesAndValuesAreNamed) {
   const std::vector<std::tuple<const char*, ordered_json, const char*>> cases = {
-      {"/format", "sotto.run.v9", "'format' must be \"sotto.run.v1\", but is \"sotto.run.v9\""},
+      {"/format", "sotto.run.v9",
+       "'format' must be \"sotto.run.v2\" or \"sotto.run.v1\", but is \"sotto.run.v9\""},
       {"/name", 7, "'name' must be a string, but is 7"},
       {"/recipe", "x", "'recipe' must be an object"},
       {"/seed", -1, "'seed' must be a whole number of 0 or more, but is -1"},
@@ -156,6 +198,18 @@ TEST_F(RunRecordTest, WrongTypesAndValuesAreNamed) {
       {"/privacy/claims/1/epsilon", -2, "'privacy.claims[1].epsilon' must be a number of 0 or"},
       {"/privacy/claims/1/delta", 2, "'privacy.claims[1].delta' must be a number between 0 and 1"},
       {"/privacy/claims/1/vacuous", 0, "'privacy.claims[1].vacuous' must be true or false"},
+      {"/privacy/claims/1/vacuous", true,
+       "'privacy.claims[1].vacuous' must be false: epsilon is at most 50, but is true"},
+      {"/privacy/claims/0/vacuous", false,
+       "'privacy.claims[0].vacuous' must be true: epsilon is above 50, but is false"},
+      {"/privacy/claims/1/period", "day",
+       "'privacy.claims[1].period' must be one of \"round\", \"training\", but is \"day\""},
+      {"/privacy/claims/1/view", "shuffler",
+       "'privacy.claims[1].scope' must be \"client, whole training, after the shuffler\", as unit, "
+       "period, view, colluders and status say, but is \"client, whole training\""},
+      {"/privacy/claims/1/unit", "vector",
+       "'privacy.claims[1].unit' must be of a claim that can be, together with period, view, "
+       "colluders and status, but is \"vector\""},
   };
   for (const auto& [path, value, message] : cases) {
     const ordered_json run = run_json().patch(
@@ -166,7 +220,7 @@ TEST_F(RunRecordTest, WrongTypesAndValuesAreNamed) {
 
 TEST_F(RunRecordTest, BadJsonHasItsLine) {
   const auto path = write_run(folder_, "run", run_json());
-  folder_.write("run/run.json", "{\n\"format\": \"sotto.run.v1\",\n\"name\": oops\n}");
+  folder_.write("run/run.json", "{\n\"format\": \"sotto.run.v2\",\n\"name\": oops\n}");
   expect_error(read_run(path), ErrorKind::kCorrupt, {"run.json:3: not valid JSON"});
   folder_.write("run/run.json", "{\n\"seed\": 1e999\n}");
   expect_error(read_run(path), ErrorKind::kCorrupt, {"run.json:2: not valid JSON", "1e999"});

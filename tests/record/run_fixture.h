@@ -10,7 +10,7 @@ namespace sotto {
 
 inline nlohmann::ordered_json run_json(const std::string& name = "srr-mnist") {
   return nlohmann::ordered_json::parse(R"json({
-    "format": "sotto.run.v1",
+    "format": "sotto.run.v2",
     "recipe": {
       "data": {"set": "mnist", "clients": 100},
       "model": {"name": "srr-mnist"},
@@ -37,12 +37,16 @@ inline nlohmann::ordered_json run_json(const std::string& name = "srr-mnist") {
       "mechanism": "srr",
       "claims": [
         {"scope": "client, whole training", "epsilon": 163920, "delta": 0,
-         "theorem": "basic composition", "assumption": "-", "source": "sotto", "vacuous": true},
+         "theorem": "basic composition", "assumption": "-", "source": "sotto", "vacuous": true,
+         "unit": "client", "period": "training", "view": "reports", "colluders": "none",
+         "status": "proven"},
         {"scope": "client, whole training", "epsilon": 7.8205, "delta": 1e-5,
          "theorem": "shuffling", "assumption": "the shuffler is honest", "source": "sotto",
-         "vacuous": false},
+         "vacuous": false, "unit": "client", "period": "training", "view": "reports",
+         "colluders": "none", "status": "proven"},
         {"scope": "client, one round", "epsilon": 0.5, "delta": 0, "theorem": "definition",
-         "assumption": "-", "source": "sotto", "vacuous": false}
+         "assumption": "-", "source": "sotto", "vacuous": false, "unit": "client",
+         "period": "round", "view": "reports", "colluders": "none", "status": "proven"}
       ]
     }
   })json")

@@ -1,18 +1,14 @@
-#include "report/run_record.h"
-
-#include <fmt/format.h>
+#include "record/run_record.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/file.h"
-#include "report/fields.h"
-#include "sotto/claims.h"
+#include "record/claim_json.h"
+#include "record/fields.h"
 
 namespace sotto {
 namespace {
 
-constexpr std::string_view kFormat = "sotto.run.v1";
 constexpr std::size_t kLargestRecord = std::size_t{8} << 20;
 constexpr std::size_t kLargestMetrics = std::size_t{256} << 20;
 constexpr std::size_t kMostRounds = 1'000'000;
@@ -58,29 +54,21 @@ Result<std::vector<RecipeSection>> read_recipe(const Fields& recipe) {
   return sections;
 }
 
-Result<std::vector<PrivacyClaim>> read_claims(const Fields& privacy) {
+Result<std::vector<Claim>> read_claims(const Fields& privacy, bool typed) {
   SOTTO_TRY(const Json* const list, privacy.array("claims"));
   if (list->size() > kMostClaims) {
-    return fail(ErrorKind::kCorrupt, fmt::format("{}: 'privacy.claims' has {} entries, at most {} "
-                                                 "are read",
-                                                 privacy.place(), list->size(), kMostClaims));
+    return fail(ErrorKind::kCorrupt, privacy.place() + ": 'privacy.claims' has " +
+                                         std::to_string(list->size()) + " entries, at most " +
+                                         std::to_string(kMostClaims) + " are read");
   }
-  std::vector<PrivacyClaim> claims;
+  std::vector<Claim> claims;
   for (std::size_t i = 0; i < list->size(); ++i) {
-    const std::string path = fmt::format("claims[{}]", i);
+    const std::string path = "claims[" + std::to_string(i) + ']';
     if (!(*list)[i].is_object()) {
       return tl::unexpected(privacy.wrong(path, "an object", (*list)[i]));
     }
     const Fields fields((*list)[i], privacy.place(), "privacy." + path + '.');
-    PrivacyClaim claim;
-    SOTTO_TRY(claim.scope, fields.text("scope"));
-    SOTTO_TRY(const auto epsilon, fields.number_or_null("epsilon", 0.0, kLargest));
-    claim.epsilon = epsilon.value_or(std::numeric_limits<double>::infinity());
-    SOTTO_TRY(claim.delta, fields.number("delta", 0.0, 1.0));
-    SOTTO_TRY(claim.theorem, fields.text("theorem"));
-    SOTTO_TRY(claim.assumption, fields.text("assumption"));
-    SOTTO_TRY(claim.source, fields.text("source"));
-    SOTTO_TRY(claim.vacuous, fields.flag("vacuous"));
+    SOTTO_TRY(Claim claim, read_claim(fields, typed));
     claims.push_back(std::move(claim));
   }
   return claims;
@@ -135,8 +123,10 @@ Result<RunRecord> read_record(const std::filesystem::path& file) {
   if (!json.is_object()) return fail(ErrorKind::kCorrupt, place + ": not a JSON object");
   const Fields run(json, place);
   SOTTO_TRY(const std::string format, run.text("format"));
-  if (format != kFormat) {
-    return tl::unexpected(run.wrong("format", fmt::format("\"{}\"", kFormat), format));
+  if (format != kRunFormat && format != kOlderRunFormat) {
+    return tl::unexpected(run.wrong(
+        "format", '"' + std::string(kRunFormat) + "\" or \"" + std::string(kOlderRunFormat) + '"',
+        format));
   }
   RunRecord record;
   SOTTO_TRY(record.name, run.text("name"));
@@ -165,7 +155,7 @@ Result<RunRecord> read_record(const std::filesystem::path& file) {
   SOTTO_TRY(record.best, read_outcome(run, "best", finished));
   SOTTO_TRY(const Fields privacy, run.object("privacy"));
   SOTTO_TRY(record.mechanism, privacy.text("mechanism"));
-  SOTTO_TRY(record.claims, read_claims(privacy));
+  SOTTO_TRY(record.claims, read_claims(privacy, format == kRunFormat));
   if (privacy.has("planned")) {
     SOTTO_TRY(record.planned_claims, privacy.flag("planned"));
   }
@@ -209,22 +199,24 @@ Result<void> read_metrics(const std::filesystem::path& file, RunRecord& record) 
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     // Only a line without its end can be one that was being written when the run broke off.
     const bool cut_off = end == std::string_view::npos && record.status != "finished";
-    const std::string place = fmt::format("{}:{}", file.string(), line);
+    const std::string place = file.string() + ':' + std::to_string(line);
     auto json = parse_json(content, file.string(), line);
     if (!json) {
       if (!cut_off) return tl::unexpected(json.error());
-      record.notes.push_back(fmt::format(
-          "Line {} of metrics.jsonl is incomplete and was left out: the run broke off there.",
-          line));
+      record.notes.push_back(
+          "Line " + std::to_string(line) +
+          " of metrics.jsonl is incomplete and was left out: the run broke off there.");
       break;
     }
     SOTTO_TRY(const RecordedRound metrics, read_round(*json, place));
     if (!record.rounds.empty() && metrics.round <= record.rounds.back().round) {
-      return fail(ErrorKind::kCorrupt, fmt::format("{}: round {} comes after round {}", place,
-                                                   metrics.round, record.rounds.back().round));
+      return fail(ErrorKind::kCorrupt, place + ": round " + std::to_string(metrics.round) +
+                                           " comes after round " +
+                                           std::to_string(record.rounds.back().round));
     }
     if (record.rounds.size() == kMostRounds) {
-      return fail(ErrorKind::kCorrupt, fmt::format("{}: more than {} rounds", place, kMostRounds));
+      return fail(ErrorKind::kCorrupt,
+                  place + ": more than " + std::to_string(kMostRounds) + " rounds");
     }
     record.rounds.push_back(metrics);
   }
@@ -249,17 +241,6 @@ std::string runs_below(const std::filesystem::path& folder) {
 }
 
 }  // namespace
-
-const PrivacyClaim* RunRecord::client_claim() const {
-  const PrivacyClaim* strongest = nullptr;
-  for (const PrivacyClaim& claim : claims) {
-    if (!promises_client(claim.scope)) continue;
-    // One that says something beats one that does not; then the smaller epsilon.
-    const auto rank = [](const PrivacyClaim& c) { return std::pair(c.vacuous, c.epsilon); };
-    if (strongest == nullptr || rank(claim) < rank(*strongest)) strongest = &claim;
-  }
-  return strongest;
-}
 
 double RunRecord::total_seconds() const {
   for (const auto& [key, seconds] : timings) {

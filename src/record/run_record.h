@@ -1,5 +1,7 @@
 // What a run left behind: the content of its run.json and metrics.jsonl, checked.
 //
+// run_json.h writes run.json in the newest format, and every format that was written is read here.
+//
 // A record is read strictly, because people compare numbers by it: a missing key, a wrong type or a
 // value that cannot be is an error with file, line and key, never a default. The one exception is a
 // last line of metrics.jsonl that a crash cut off; it is left out with a note. Keys that this
@@ -10,12 +12,18 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "sotto/claims.h"
 #include "sotto/result.h"
 
 namespace sotto {
+
+inline constexpr std::string_view kRunFormat = "sotto.run.v2";
+/// Its claims have texts and no types.
+inline constexpr std::string_view kOlderRunFormat = "sotto.run.v1";
 
 struct RecordedRound {
   std::uint64_t round = 0;
@@ -29,16 +37,6 @@ struct RecordedRound {
   double train_seconds = 0.0;
   double evaluate_seconds = 0.0;
   std::uint64_t bytes_up = 0;
-};
-
-struct PrivacyClaim {
-  std::string scope;     // "client, whole training"
-  double epsilon = 0.0;  // may be infinite
-  double delta = 0.0;
-  std::string theorem;
-  std::string assumption;
-  std::string source;
-  bool vacuous = true;  // the author of the claim says that it protects nobody
 };
 
 struct Outcome {
@@ -82,7 +80,7 @@ struct RunRecord {
   std::optional<Outcome> final;
   std::optional<Outcome> best;
   std::string mechanism;
-  std::vector<PrivacyClaim> claims;
+  std::vector<Claim> claims;
   bool planned_claims = false;  // of a run that has not finished: they hold if it goes as planned
   std::string coins;            // whose random bits; empty in records of earlier versions
   bool protects = false;        // whether the coins were the clients' own
@@ -92,7 +90,7 @@ struct RunRecord {
   /// The strongest claim about a client over the whole training with the server as the adversary
   /// (after the shuffler, where there was one), or none. A claim about one round only, or one that
   /// others made, would flatter the run.
-  const PrivacyClaim* client_claim() const;
+  const Claim* client_claim() const { return sotto::client_claim(claims); }
   /// timings["total_seconds"], or the sum over rounds where the run did not get to write it.
   double total_seconds() const;
   std::uint64_t bytes_up() const;
