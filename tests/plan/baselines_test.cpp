@@ -235,7 +235,7 @@ TEST(RecordClaims, HybridIsOursForOneStepAndItsAuthorsForMore) {
   const std::vector<Claim> many = planned(hybrid);
   ASSERT_NE(find(many, published), nullptr);
   EXPECT_EQ(find(many, proven), nullptr);
-  EXPECT_EQ(find(many, published)->source, "Truex et al. 2019");
+  EXPECT_EQ(find(many, published)->authors, "Truex et al. 2019");
   const std::vector<Claim> one = planned(with(hybrid, {"train.batch_size=1000"}));
   ASSERT_NE(find(one, proven), nullptr);
   EXPECT_EQ(find(one, published), nullptr);
