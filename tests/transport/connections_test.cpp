@@ -153,6 +153,25 @@ TEST_F(ConnectionsTest, AllOfOneCertificateEndRefusedOrAdmitted) {
   EXPECT_EQ(ended(), (Ended{1, 2}));
 }
 
+/// Somebody comes and goes on connections of its own: none of them is ended, least of all by the
+/// number that it had, which is another's by now.
+TEST_F(ConnectionsTest, ConnectionsThatAreGoneDoNotCount) {
+  constexpr int kNumber = 1;
+  std::string peer;
+  Connections connections{small(),
+                          {[&](int) { return peer; }, [&](int socket) { ended_.insert(socket); }}};
+  for (int i = 0; i < 10; ++i) {
+    // The one before is closed, and this one has its number.
+    peer = "peer " + std::to_string(i);
+    connections.enter(kNumber, peer, now_);
+    connections.admit(peer, "ada", now_);
+    EXPECT_EQ(ended_, Ended()) << i;
+  }
+  peer = "gone";
+  connections.end_all_of("ada");
+  EXPECT_EQ(ended_, Ended());
+}
+
 TEST_F(ConnectionsTest, ANumberThatIsUsedAgainIsAnotherConnection) {
   enter(1);
   open_.erase(1);

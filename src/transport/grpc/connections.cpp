@@ -99,6 +99,7 @@ void Connections::admit(const std::string& peer, const std::string& certificate,
   Connection* oldest = nullptr;
   for (auto& [name, other] : connections_) {
     if (other.stranger || other.ended || other.certificate != certificate) continue;
+    if (!is_open(name, other)) continue;
     ++same;
     if (oldest == nullptr || other.used < oldest->used) oldest = &other;
   }
@@ -117,7 +118,7 @@ void Connections::refuse(const std::string& peer, const std::string& certificate
 void Connections::end_all_of(const std::string& certificate) {
   const std::scoped_lock lock(mutex_);
   for (auto& [peer, connection] : connections_) {
-    if (connection.certificate == certificate) end(connection);
+    if (connection.certificate == certificate && is_open(peer, connection)) end(connection);
   }
 }
 
@@ -132,12 +133,16 @@ std::size_t Connections::strangers() const {
       std::ranges::count_if(connections_, [](const auto& entry) { return entry.second.stranger; }));
 }
 
+/// The library closes sockets without a word, and another connection may have the number since: to
+/// end one that is gone would end that one.
+bool Connections::is_open(const std::string& peer, const Connection& connection) const {
+  return sockets_.peer(connection.socket) == peer;
+}
+
 void Connections::look(Clock::time_point now) {
   looked_ = now;
-  // The library closes sockets without a word, and another connection may have the number since.
-  std::erase_if(connections_, [&](const auto& entry) {
-    return sockets_.peer(entry.second.socket) != entry.first;
-  });
+  std::erase_if(connections_,
+                [&](const auto& entry) { return !is_open(entry.first, entry.second); });
   for (auto& [peer, connection] : connections_) {
     const bool late = connection.stranger && now - connection.used > limits_.first_call;
     if (late || (connection.ends && now > *connection.ends)) end(connection);

@@ -71,6 +71,7 @@ class Connections {
     bool ended = false;  // the library has yet to close it
   };
   void end(Connection& connection);
+  bool is_open(const std::string& peer, const Connection& connection) const;
   void look(Clock::time_point now);
   std::size_t strangers() const;
   void end_oldest_strangers(Clock::time_point now);
