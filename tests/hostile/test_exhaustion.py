@@ -191,10 +191,10 @@ class ExhaustionTest(HostileTest):
     def reset_calls(self, address, path, until):
         """Begins calls and resets them at once, over one connection after the other."""
         begun = 0
-        while begun < 200000 and not until.wait(0.001):
+        while begun < 80_000 and not until.wait(0.001):
             try:
                 connection = RawConnection(address, self.member)
-                while begun < 200000 and not connection.closed and not until.is_set():
+                while begun < 80_000 and not connection.closed and not until.is_set():
                     connection.begin_and_reset(path, 50)
                     begun += 50
                 connection.close()
