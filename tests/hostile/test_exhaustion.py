@@ -7,7 +7,6 @@ threads, of a server without limits.
 import concurrent.futures
 import os
 import pathlib
-import queue
 import resource
 import socket
 import ssl
@@ -285,27 +284,41 @@ class ExhaustionTest(HostileTest):
             return pb.SubmitHeader(name=name, contract=contract.text, minimum=2,
                                    ticket=contract.ticket(server.ticket_key, name))
         stalls, ada = Member("mal", shuffler=address), Member("ada", shuffler=address)
-        end = queue.Queue()
-        self.addCleanup(end.put, None)
+        end = threading.Event()
+        self.addCleanup(end.set)
 
         def parts():
             yield pb.SubmitRequest(header=stalls.signed(header("mal")))
-            end.get()
-        stalled = stalls.shuffler.stream_unary(
-            method("Relay", "Submit"), pb.SubmitRequest.SerializeToString,
-            pb.SubmitReply.FromString).future(parts(), timeout=120)
+            end.wait()
+
+        def stall():
+            return stalls.shuffler.stream_unary(
+                method("Relay", "Submit"), pb.SubmitRequest.SerializeToString,
+                pb.SubmitReply.FromString).future(parts(), timeout=120)
+        stalled = stall()
 
         def answer(member, name):
             with self.assertRaises(Refused) as caught:
                 member.submit(header(name), [b""])
             return str(caught.exception)
-        self.wait_until(lambda: "1 reports are being handed in" in answer(ada, "ada"), "it stalls")
+
+        def it_stalls():
+            nonlocal stalled
+            if stalled.done():  # the other's report was there first
+                stalled = stall()
+            time.sleep(0.5)
+            return "1 reports are being handed in" in answer(ada, "ada")
+        self.wait_until(it_stalls, "it stalls")
         begin = time.monotonic()
 
         def put_out():
             time.sleep(0.5)
             self.assertIn("1 reports are being handed in", answer(ada, "ada"))
-            return stalled.done()
+            for _ in range(100):  # the attempt that puts it out is told the same
+                if stalled.done():
+                    return True
+                time.sleep(0.02)
+            return False
         self.wait_until(put_out, "the stalled report is put out", seconds=30)
         self.assertGreater(time.monotonic() - begin, 15)
         # It comes back before the other one does, and has to wait for it.
