@@ -254,10 +254,9 @@ Error not_the_set(const KnownSet& set, const fs::path& first, std::size_t size, 
                    describe(set.shape) + " in " + std::to_string(set.classes)};
 }
 
-Result<DataSplit> load_known(const KnownSet& set, const DataRequest& request) {
-  if (set.variants.empty()) return make_embedded(request.seed);
-  fs::path first;
-  SOTTO_TRY(Parts parts, read_known(set, request, Wanted::kBoth, first));
+/// Cuts what was read of a known set, and checks that it is that set.
+Result<DataSplit> finish_known(const KnownSet& set, const DataRequest& request,
+                               const fs::path& first, Parts parts) {
   SOTTO_TRY(DataSplit split, finish(request, std::move(parts)));
   if (!set.class_names.empty()) {
     split.train.class_names = split.test.class_names = set.class_names;
@@ -271,12 +270,19 @@ Result<DataSplit> load_known(const KnownSet& set, const DataRequest& request) {
   return split;
 }
 
+Result<DataSplit> load_known(const KnownSet& set, const DataRequest& request) {
+  if (set.variants.empty()) return make_embedded(request.seed);
+  fs::path first;
+  SOTTO_TRY(Parts parts, read_known(set, request, Wanted::kBoth, first));
+  return finish_known(set, request, first, std::move(parts));
+}
+
 Result<Dataset> load_known_test(const KnownSet& set, const DataRequest& request) {
   if (set.variants.empty()) return std::move(make_embedded(request.seed).test);
   fs::path first;
   SOTTO_TRY(Parts parts, read_known(set, request, Wanted::kTest, first));
   if (!parts.test) {
-    SOTTO_TRY(DataSplit split, load_known(set, request));
+    SOTTO_TRY(DataSplit split, finish_known(set, request, first, std::move(parts)));
     return std::move(split.test);
   }
   Dataset test = std::move(*parts.test);
