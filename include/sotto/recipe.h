@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "sotto/image_view.h"
 #include "sotto/result.h"
 
 namespace sotto {
@@ -39,6 +40,7 @@ struct Recipe {
     double test_fraction = 0.1;
     std::string partition = "stratified";
     std::string features = "none";
+    std::vector<ImageView> views;  // that a gradient is the mean over, beside the sample itself
     bool normalize = true;
     std::vector<double> mean;
     std::vector<double> deviation;
@@ -122,6 +124,7 @@ struct Recipe {
     double margin = 3.0;              // radius of an initial or adaptive range, in deviations
     std::string buffers = "perturb";  // "local", "reset"
     bool normalize = false;           // whether every payload is made as long as the ball's norm
+    double floor = 1e-6;              // the least length that is
   } bound;
 
   /// Which layers are sent in which round, and how a budget for the training is split over them.
