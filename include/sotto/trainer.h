@@ -13,14 +13,13 @@
 #include <vector>
 
 #include "sotto/bits.h"
+#include "sotto/choices.h"
 #include "sotto/data.h"
 #include "sotto/layout.h"
 #include "sotto/network.h"
 #include "sotto/result.h"
 
 namespace sotto {
-
-enum class Optimizer { kSgd, kAdam, kRmsprop };
 
 struct TrainOptions {
   Optimizer optimizer = Optimizer::kSgd;
@@ -39,12 +38,6 @@ struct TrainOptions {
   /// Whether the noisy sum is rounded to a lattice, which hides what doubles do in the last bits.
   /// Noise that is to add up with that of other clients must not be.
   bool rounds_noise = true;
-};
-
-/// Which values of a network stand for a sample.
-enum class FeatureLayer {
-  kFlatten,  // what its first flattening layer yields
-  kScores,   // its outputs, one a class
 };
 
 /// How a client with so many samples is taken through DP-SGD in one round: in every step each
@@ -142,9 +135,9 @@ struct TrainerRequest {
   std::filesystem::path file;
   SampleShape input;  // of the samples, after preprocessing
   std::int64_t classes = 0;
-  std::string device = "cpu";   // "cpu", "cuda", "cuda:1"
-  std::string engine = "auto";  // "native", "torch"; auto: native where it applies
-  bool gradients = false;       // clients send gradients: no optimizer will run
+  std::string device = "cpu";  // "cpu", "cuda", "cuda:1"
+  Engine engine = Engine::kAuto;
+  bool gradients = false;  // clients send gradients: no optimizer will run
 };
 
 class DeviceRounds;

@@ -17,7 +17,7 @@ namespace {
 
 TrainOptions encoder_options(const Recipe::Encode& encode) {
   TrainOptions options;
-  options.optimizer = optimizer_of(encode.optimizer);
+  options.optimizer = encode.optimizer;
   options.learning_rate = encode.lr;
   options.rate_decay = encode.lr_decay;
   options.weight_decay = encode.weight_decay;
@@ -281,7 +281,7 @@ Result<void> Stage::run_client(Lane& lane, std::uint32_t client,
   }
   if (test_parts_) {
     const auto tested = test_parts_->client(client);
-    const bool randomized = recipe_.encode.test == "randomized";
+    const bool randomized = recipe_.encode.test == TestRecords::kRandomized;
     BitSource test_bits = BitSource::from_seed(seed(), "encode test", {client});
     SOTTO_CHECK(encode(lane, test, tested, randomized, test_bits, test_starts_[client], test_));
     for (std::size_t i = 0; i < tested.size(); ++i) {
@@ -324,7 +324,7 @@ nlohmann::json Stage::record() const {
           {"label_epsilon", number(privacy.label_epsilon())},
           {"report_epsilon", number(privacy.report_epsilon())},
           {"records_per_client", privacy.most_records},
-          {"test", encode.test},
+          {"test", name_of(encode.test)},
           {"local_accuracy", accuracy}};
 }
 

@@ -50,7 +50,7 @@ class Planner {
   std::size_t set_ranges(const std::vector<Range>& ranges);
   /// Exactly these, as a checkpoint has them.
   Result<void> restore_ranges(std::vector<Range> ranges);
-  bool adapts() const { return recipe_.bound.range == "adaptive"; }
+  bool adapts() const { return recipe_.bound.range == RangeRule::kAdaptive; }
 
  private:
   explicit Planner(const Recipe& recipe, const Layout& layout)

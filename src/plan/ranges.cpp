@@ -44,8 +44,9 @@ std::vector<Range> start_ranges(const Recipe& recipe, const Layout& layout,
   for (const TensorSpec& tensor : layout.tensors()) {
     Range range{recipe.privacy.centre.value_or(0.0), recipe.privacy.radius.value_or(1.0)};
     const TensorRule rule = rule_of(recipe, tensor.name);
-    const bool from_initial = recipe.bound.range == "initial" ||
-                              (recipe.bound.range == "adaptive" && !recipe.privacy.radius);
+    const bool from_initial =
+        recipe.bound.range == RangeRule::kInitial ||
+        (recipe.bound.range == RangeRule::kAdaptive && !recipe.privacy.radius);
     if (from_initial && !initial.empty()) {
       range = initial_range(initial.subspan(tensor.offset, tensor.size), recipe.bound.margin);
     }

@@ -10,8 +10,6 @@
 
 namespace sotto {
 
-Payload payload_of(const Recipe::Bound& bound);
-
 /// The plan of a round, without its groups: what the recipe alone decides.
 RoundPlan recipe_plan(const Recipe& recipe, RoundId round);
 

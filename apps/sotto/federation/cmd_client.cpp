@@ -116,9 +116,10 @@ Result<int> take_part(const Arguments& arguments) {
   options.on_event = monitor->sink();
   if (!own.note.empty()) monitor->say(own.note);
   options.on_joined = [&](const Recipe& recipe, std::uint32_t index) {
-    monitor->started(fmt::format("{} is client {} of {}; mechanism {}, shuffler {}", name, index,
-                                 recipe.output.name, recipe.privacy.mechanism,
-                                 recipe.shuffle.mode == "shuffler" ? arguments.shuffler : "none"));
+    monitor->started(
+        fmt::format("{} is client {} of {}; mechanism {}, shuffler {}", name, index,
+                    recipe.output.name, recipe.privacy.mechanism,
+                    recipe.shuffle.mode == ShuffleMode::kShuffler ? arguments.shuffler : "none"));
   };
   options.on_task = [&](RoundId round) { monitor->say(fmt::format("round {}", round)); };
   options.on_note = [&](const std::string& text) { monitor->problem(text); };

@@ -107,8 +107,8 @@ Result<std::shared_ptr<rpc::Coordinator>> make_coordinator(const Arguments& argu
   SOTTO_TRY(settings.invitation.recipe, read_text(arguments.recipe));
   settings.invitation.settings = arguments.settings;
   settings.invitation.recipe_hash = recipe.fingerprint();
-  settings.invitation.shuffled = recipe.shuffle.mode == "shuffler";
-  settings.invitation.latency = recipe.shuffle.mode == "latency";
+  settings.invitation.shuffled = recipe.shuffle.mode == ShuffleMode::kShuffler;
+  settings.invitation.latency = recipe.shuffle.mode == ShuffleMode::kLatency;
   settings.invitation.rehearsal = arguments.rehearsal;
   settings.invitation.authority = rpc::authority_of(security);
   settings.invitation.clients = static_cast<std::uint32_t>(recipe.federation.clients);

@@ -108,7 +108,7 @@ Result<void> ClientProcess::accept(const Invitation& invitation) {
                                          std::to_string(joined_.index) + ", and it is to be " +
                                          std::to_string(*options_.share) + " (--share)");
   }
-  if (invitation.shuffled != (recipe.shuffle.mode == "shuffler")) {
+  if (invitation.shuffled != (recipe.shuffle.mode == ShuffleMode::kShuffler)) {
     return fail(ErrorKind::kRefused,
                 "the server's recipe and the server differ on whether there is a shuffler");
   }
@@ -143,7 +143,7 @@ Result<void> ClientProcess::accept(const Invitation& invitation) {
   own.authority = authority_of(options_.security);
   own.on_note = [this](const std::string& text) { note(text); };
   last_round_ = static_cast<RoundId>(recipe.federation.rounds);
-  latency_ = recipe.shuffle.mode == "latency" ? recipe.shuffle.latency : 0.0;
+  latency_ = recipe.shuffle.mode == ShuffleMode::kLatency ? recipe.shuffle.latency : 0.0;
   SOTTO_TRY(participant_,
             Participant::make(recipe, std::move(own), options_.ledger, make_factory_));
   if (options_.on_joined) options_.on_joined(recipe, joined_.index);
