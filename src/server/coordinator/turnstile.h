@@ -22,8 +22,8 @@
 
 namespace sotto::rpc {
 
-/// What an error begins with that will pass by itself: the network says RESOURCE_EXHAUSTED.
-inline constexpr const char* kBusy = "busy: ";
+/// The error of whoever is above a limit.
+Error busy(const std::string& what);
 
 class Turnstile {
  public:

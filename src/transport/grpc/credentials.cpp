@@ -140,7 +140,7 @@ class CallGuard final : public grpc::AuthMetadataProcessor {
     const CallRate::Verdict verdict = rate_.call(certificate);
     if (verdict == CallRate::Verdict::kLetIn) return grpc::Status::OK;
     if (verdict == CallRate::Verdict::kEndConnections) connections_->end_all_of(certificate);
-    return to_status({ErrorKind::kIo, std::string(kBusy) + "too many calls a second; try again"});
+    return to_status(busy("too many calls a second"));
   }
 
  private:

@@ -76,8 +76,8 @@ auto ClientProcess::patiently(Call&& call) const -> decltype(call()) {
   // Each new reason is told once.
   for (std::string told;;) {
     auto result = call();
-    if (result || result.error().kind != ErrorKind::kIo) return result;
-    const bool busy = is_busy(result.error().message);
+    if (result || !may_pass(result.error())) return result;
+    const bool busy = result.error().kind == ErrorKind::kBusy;
     if (stopped() || (!busy && Clock::now() >= end)) return result;
     if (result.error().message != told) {
       told = result.error().message;
@@ -180,7 +180,7 @@ Result<void> ClientProcess::join_again() {
 }
 
 bool ClientProcess::ended(const Error& error) const {
-  return error.kind == ErrorKind::kIo && done_round_ > 0 && done_round_ == last_round_;
+  return may_pass(error) && done_round_ > 0 && done_round_ == last_round_;
 }
 
 std::vector<double> ClientProcess::delays(
@@ -213,7 +213,7 @@ Result<void> ClientProcess::do_task(const Assignment& assignment) {
     tell({monitor::What::kRoundDeclined, task.round});
     const auto told = patiently([&] { return link_->decline(task); });
     // A server that does not want to hear it goes on without this client all the same.
-    return told || told.error().kind == ErrorKind::kIo ? told : Result<void>();
+    return told || may_pass(told.error()) ? told : Result<void>();
   }
   if (!report) return tl::unexpected(report.error());
   tell_spent(task.round);
@@ -279,7 +279,7 @@ void ClientProcess::tell_spent(RoundId round) const {
 Result<ClientSummary> ClientProcess::work() {
   const auto done = take_part();
   // Asked to stop while the other side was away: nothing has failed, and all that matters is kept.
-  if (!done && !(stopped() && done.error().kind == ErrorKind::kIo)) {
+  if (!done && !(stopped() && may_pass(done.error()))) {
     return tl::unexpected(done.error());
   }
   return summary_;

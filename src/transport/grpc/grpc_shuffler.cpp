@@ -362,8 +362,7 @@ Result<ShufflerSummary> run_shuffler(const ShufflerOptions& options) {
   while (options.stop == nullptr || !*options.stop) {
     const auto finished = forwarder.turn();
     if (finished && *finished) break;
-    if (!finished && finished.error().kind != ErrorKind::kIo &&
-        finished.error().kind != ErrorKind::kRefused) {
+    if (!finished && !may_pass(finished.error()) && finished.error().kind != ErrorKind::kRefused) {
       outcome = tl::unexpected(finished.error());
       break;
     }
