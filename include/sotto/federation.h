@@ -207,7 +207,7 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
                              const MakeFactory& make_factory);
 
 /// The part of the ranks above 0 in run_recipe of rank 0, until it ends. They write nothing. An
-/// error here was told to rank 0, which ends the run with it.
+/// error here is sent to rank 0, which ends the run with it.
 Result<void> run_mpi_worker(const Result<Recipe>& recipe, const RunOptions& options,
                             const MakeFactory& make_factory);
 

@@ -155,7 +155,7 @@ struct Recipe {
   struct Aggregate {
     bool secure = false;
     double threshold = 0.66;  // share of a round's clients without whom nothing is unmasked
-    double dropout = 0.0;     // chance that a client vanishes before it sends its report
+    double dropout = 0.0;     // probability that a client vanishes before it sends its report
     std::int64_t honest = 0;  // clients that the noise of DP-SGD is divided among; 0: it is not
   } aggregate;
 
@@ -207,9 +207,9 @@ struct Recipe {
 };
 
 struct RecipeKey {
-  std::string key;     // "train.lr"
-  std::string valid;   // "a number in (0, 1000]"
-  std::string preset;  // "0.1"
+  std::string key;            // "train.lr"
+  std::string valid;          // "a number in (0, 1000]"
+  std::string default_value;  // "0.1"
   std::string meaning;
 };
 std::vector<RecipeKey> recipe_keys();

@@ -56,7 +56,7 @@ Result<void> check_private(const Layout& layout);
 
 /// Noisy sums are rounded to clip * noise over this: it adds 2 % to the variance.
 inline constexpr double kNoiseLattice = 2.0;
-/// The chance, at most, that one step's rounded sum is not the one of real numbers.
+/// The probability, at most, that one step's rounded sum is not the one of real numbers.
 double step_coupling(std::size_t parameters, const Lots& lots, double noise);
 
 struct EvaluationSums {

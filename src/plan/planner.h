@@ -21,7 +21,7 @@ namespace sotto {
 class Planner {
  public:
   /// `initial` may be empty where the weights are not known yet; ranges that depend on them are
-  /// then those of start_ranges. `sampling` is the chance of a client to be in a round.
+  /// then those of start_ranges. `sampling` is the probability of a client to be in a round.
   static Result<Planner> make(const Recipe& recipe, const Layout& layout,
                               std::span<const float> initial, double sampling,
                               std::optional<std::uint32_t> client = {});

@@ -29,7 +29,8 @@ Spread spread_of(std::span<const T> values) {
   return spread;
 }
 
-/// Of a tensor whose values are all equal (a norm's scale, a bias of zeros): room to move.
+/// The least radius: a tensor whose values are all equal (a norm's scale, a bias of zeros) must be
+/// able to change.
 Range initial_range(std::span<const float> values, double margin) {
   constexpr double kLeastRadius = 0.1;
   const Spread spread = spread_of(values);

@@ -26,7 +26,7 @@ Result<void> check_number(const std::string& place, const std::string& key,
                           const ParameterInfo* parameter, const std::string& mechanism,
                           const std::optional<double>& value) {
   if (!value) {
-    if (parameter == nullptr || parameter->preset) return {};
+    if (parameter == nullptr || parameter->default_value) return {};
     return fail(ErrorKind::kUsage, place + ": " + key + " is missing: mechanism \"" + mechanism +
                                        "\" needs it, " + parameter->valid());
   }

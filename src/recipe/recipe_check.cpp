@@ -138,7 +138,7 @@ Result<void> check_privacy(const Given& given, Recipe& recipe) {
   const std::optional<std::string> budget = budget_parameter(*info);
   const bool split = recipe.schedule.total || !privacy.client_budgets.empty();
   for (const ParameterInfo& parameter : info->parameters) {
-    if (!parameter.required || parameter.preset) continue;
+    if (!parameter.required || parameter.default_value) continue;
     if (privacy.parameters.contains(parameter.name)) continue;
     if (split && parameter.name == budget) continue;
     return fail(ErrorKind::kUsage, file + ": privacy." + std::string(parameter.name) +
@@ -184,7 +184,7 @@ Result<void> check_privacy(const Given& given, Recipe& recipe) {
 /// go with it.
 Result<void> check_shuffle(const Given& given, Recipe& recipe) {
   Recipe::Shuffle& shuffle = recipe.shuffle;
-  const Recipe::Shuffle preset;
+  const Recipe::Shuffle defaults;
   const auto needs = [&](const std::string& key, const std::string& modes) -> Result<void> {
     if (!from_command_line(given, "shuffle.mode") || from_command_line(given, key)) {
       return fail(ErrorKind::kUsage,
@@ -192,17 +192,17 @@ Result<void> check_shuffle(const Given& given, Recipe& recipe) {
     }
     return {};
   };
-  if (shuffle.mode == ShuffleMode::kNone && shuffle.split != preset.split) {
+  if (shuffle.mode == ShuffleMode::kNone && shuffle.split != defaults.split) {
     SOTTO_CHECK(needs("shuffle.split", "\"shuffler\" or \"latency\", which mix chunks"));
-    shuffle.split = preset.split;
+    shuffle.split = defaults.split;
   }
-  if (shuffle.mode != ShuffleMode::kShuffler && shuffle.min_batch != preset.min_batch) {
+  if (shuffle.mode != ShuffleMode::kShuffler && shuffle.min_batch != defaults.min_batch) {
     SOTTO_CHECK(needs("shuffle.min_batch", "\"shuffler\", which makes batches"));
-    shuffle.min_batch = preset.min_batch;
+    shuffle.min_batch = defaults.min_batch;
   }
   if (shuffle.mode != ShuffleMode::kLatency && given.contains("shuffle.latency")) {
     SOTTO_CHECK(needs("shuffle.latency", "\"latency\""));
-    shuffle.latency = preset.latency;
+    shuffle.latency = defaults.latency;
   }
   return {};
 }

@@ -237,7 +237,7 @@ std::vector<KeyBinding> make_bindings() {
       real("aggregate.threshold", AT(aggregate.threshold), Low::kOpen, 0.0, 1.0, kDecidesModel,
            "share of a round's clients without whose reports nothing is unmasked (2 at least)"),
       real("aggregate.dropout", AT(aggregate.dropout), Low::kClosed, 0.0, 0.99, kDecidesModel,
-           "simulated chance that a client vanishes after sharing keys and before its report"),
+           "simulated probability that a client vanishes after sharing keys and before its report"),
       whole("aggregate.honest", AT(aggregate.honest), 0, kMany, kDecidesModel,
             "Hybrid: so many honest clients in every sum share the noise of DP-SGD; 0: each adds "
             "all of it"),

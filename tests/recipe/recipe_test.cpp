@@ -113,8 +113,8 @@ TEST(Recipe, EveryMechanismForWeightsCanBeChosenAndNoOther) {
       continue;
     }
     for (const ParameterInfo& parameter : info.parameters) {
-      if (!parameter.required && !parameter.preset) continue;
-      const double value = parameter.preset.value_or(parameter.high);
+      if (!parameter.required && !parameter.default_value) continue;
+      const double value = parameter.default_value.value_or(parameter.high);
       text += std::string(parameter.name) + " = " + nlohmann::json(value).dump() + '\n';
     }
     const auto recipe = parse_recipe(text, "r.toml");

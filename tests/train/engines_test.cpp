@@ -297,7 +297,7 @@ TEST(Engines, GradientsAgreeByTilesAndBeside) {
     } else {
       expect_same_gradients(network, bits);
     }
-    // The first one reads samples without filling, never by tiles.
+    // The first one reads samples without alignment, never by tiles.
     const native::Chain chain = native::make_chain(network);
     EXPECT_FALSE(chain.operations.front().tiled);
     for (std::size_t o = 1; o < chain.operations.size(); ++o) {

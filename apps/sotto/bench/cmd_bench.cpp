@@ -182,7 +182,7 @@ void add_bench_mechanisms(CLI::App& bench, Action& action) {
       ->type_name("S")
       ->check(CLI::Range(0.0, 3600.0));
 #ifdef SOTTO_WITH_TRAIN
-  sub->add_option("--device", arguments->device, "cpu, or cuda: against the bandwidth of the card")
+  sub->add_option("--device", arguments->device, "cpu, or cuda: against the bandwidth of the GPU")
       ->capture_default_str()
       ->type_name("DEVICE")
       ->check(CLI::IsMember({"cpu", "cuda"}));

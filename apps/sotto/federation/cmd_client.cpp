@@ -6,7 +6,7 @@
 #include "client_ledger.h"
 #include "federation_options.h"
 #include "monitor_options.h"
-#include "run/run_shown.h"
+#include "run/run_with_progress.h"
 #include "transport/grpc/grpc_client.h"
 
 namespace sotto::cli {

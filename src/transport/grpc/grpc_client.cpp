@@ -73,7 +73,7 @@ auto ClientProcess::patiently(Call&& call) const -> decltype(call()) {
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(options_.patience_seconds));
   std::chrono::duration<double> pause = kRetryPause;
-  // Each new reason is told once.
+  // Each new reason is reported once.
   for (std::string told;;) {
     auto result = call();
     if (result || !may_pass(result.error())) return result;
@@ -286,8 +286,8 @@ Result<ClientSummary> ClientProcess::work() {
 }
 
 Result<void> ClientProcess::take_part() {
-  // What is wrong with it for everybody to see is told before anybody hears of this client; what is
-  // wrong with its values, to nobody.
+  // A source that cannot be read is an error before the server hears of this client. What is wrong
+  // with values of samples is reported to nobody.
   SOTTO_CHECK(check_source({.source = options_.participant.data,
                             .labels = options_.participant.labels,
                             .folder = options_.participant.data_folder}));
