@@ -9,7 +9,7 @@ set(warnings
   # GCC 12 sees an overlapping copy in "text" + std::to_string(n) where there is none (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<BOOL:${SOTTO_WERROR}>:-Werror>)
-# nvcc, where there are kernels for a card, does not know them.
+# nvcc, where there are kernels for a GPU, does not know them.
 target_compile_options(sotto_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
 
 # What users run stops at an index out of bounds instead of reading on, and gives an attacker nothing

@@ -104,7 +104,7 @@ inline keep_round() {
   if :: now_r > latest[now_t] -> latest[now_t] = now_r :: else fi
 }
 
-/* The largest set of reports of one contract in which all have the company that they ask for. */
+/* The largest set of reports of one contract in which all have as large a batch as they ask for. */
 inline agreed(v) {
   set = 0;
   who = 0;

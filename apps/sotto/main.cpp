@@ -119,7 +119,7 @@ int run(int argc, char** argv) {
   }
   if (holds_secrets(app)) keep_memory_private();
   Result<int> result = action();
-  if (is_helper()) return 0;  // rank 0 was told what went wrong here, and it alone decides
+  if (is_helper()) return 0;  // rank 0 received the error and decides the exit code
   if (result && std::fflush(stdout) != 0) {
     result = fail(ErrorKind::kIo, "standard output cannot be written");
   }

@@ -82,8 +82,8 @@ Parameters MechanismOptions::parameters(const MechanismInfo& info) const {
     const std::string key(parameter.name);
     if (const auto it = set.find(key); it != set.end()) {
       all[key] = it->second;
-    } else if (parameter.preset) {
-      all[key] = *parameter.preset;
+    } else if (parameter.default_value) {
+      all[key] = *parameter.default_value;
     }
   }
   return all;

@@ -27,7 +27,7 @@ struct MechanismOptions {
   std::size_t classes() const;
   /// For one tensor of `size` values. A parameter that the mechanism does not take is an error.
   Result<std::unique_ptr<Mechanism>> make(std::size_t size) const;
-  /// What the mechanism is made with: the given parameters and the presets of the others.
+  /// What the mechanism is made with: the given parameters and the defaults of the others.
   Parameters parameters(const MechanismInfo& info) const;
 };
 

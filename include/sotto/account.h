@@ -1,10 +1,10 @@
 // What reports cost together: composition, sampling, shuffling. All arithmetic rounds outward, so
 // an epsilon that is returned is never below the truth of its model.
 //
-// PrivacyLoss is the workhorse: a pair of laws (P, Q) that dominates what an adversary sees under
-// two neighbouring inputs, kept as the law of the loss ln P/Q on a grid. The functions further down
-// answer single questions with every bound that is known, each with its theorem, its assumption
-// and, outside its validity, the reason why it is refused.
+// PrivacyLoss is the workhorse: a pair of distributions (P, Q) that dominates what an adversary
+// sees under two neighbouring inputs, kept as the distribution of the loss ln P/Q on a grid. The
+// functions further down answer single questions with every bound that is known, each with its
+// theorem, its assumption and, outside its validity, the reason why it is refused.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class PrivacyLoss {
   /// The client takes part with probability `rate`, and the adversary does not see whether (a fixed
   /// number of clients, all sets equally likely).
   PrivacyLoss sampled(double rate) const;
-  /// One of several, drawn with these chances whatever the data; the adversary sees which.
+  /// One of several, drawn with these probabilities whatever the data; the adversary sees which.
   struct Weighted;
   static PrivacyLoss one_of(const std::vector<Weighted>& parts);
   /// Of (P, Q) with a record against without it: every record is drawn on its own with probability
@@ -59,13 +59,13 @@ class PrivacyLoss {
 
  private:
   friend class LossBuilder;
-  /// One direction: chances of losses (first + i) * step; what is left of one is nothing.
+  /// One direction: probabilities of losses (first + i) * step; what is left of one is nothing.
   struct Side {
     double step = 0.0;  // a power of two; 0: only the loss 0
     std::int64_t first = 0;
-    std::vector<double> chances = {1.0};
-    double infinite = 0.0;  // chance of an output that gives the input away
-    double slack = 0.0;     // relative error of all chances, at most
+    std::vector<double> probabilities = {1.0};
+    double infinite = 0.0;  // probability of an output that gives the input away
+    double slack = 0.0;     // relative error of all probabilities, at most
   };
   static void coarsen(Side& side);
   static void trim(Side& side);
@@ -79,12 +79,12 @@ class PrivacyLoss {
 };
 
 struct PrivacyLoss::Weighted {
-  double chance = 0.0;
+  double probability = 0.0;
   PrivacyLoss loss;
 };
 
-/// The loss of one report of the mechanism. Of Gaussian noise: that of the exact law, to which the
-/// sampler's arithmetic adds Background::coupling.
+/// The loss of one report of the mechanism. Of Gaussian noise: that of the exact distribution, to
+/// which the sampler's arithmetic adds Background::coupling.
 PrivacyLoss loss_of(const Mechanism& mechanism);
 
 /// An answer, by name. `epsilon` is missing where the bound does not apply; `reason` says why.

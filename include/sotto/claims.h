@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sotto/choices.h"
 #include "sotto/mechanism.h"
 
 namespace sotto {
@@ -87,13 +88,6 @@ std::string_view assumption_text(const Claim& claim);
 /// "sotto", or whose claim it is.
 std::string_view source_text(const Claim& claim);
 
-/// What happens to reports between client and server.
-enum class ShuffleMode {
-  kNone,      // the server sees who sent what
-  kShuffler,  // batches in an order that tells nothing
-  kLatency,   // random delays of every chunk: they hide nothing from who sees connections
-};
-
 /// Rounds in which a client sends the same kinds of reports.
 struct Turn {
   /// What is sent together in one round. More than one list where ranges moved between rounds (all
@@ -137,9 +131,6 @@ struct Exposure {
   /// Every mechanism once, by identity, in the order in which they come.
   std::vector<std::shared_ptr<const Mechanism>> mechanisms() const;
 };
-
-/// "none", "shuffler", "latency".
-std::string_view name_of(ShuffleMode mode);
 
 /// The table of claims, from the narrowest to the widest. A turn whose lists have unequal lengths
 /// is a fault of the program and throws.

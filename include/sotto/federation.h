@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sotto/certificate.h"
+#include "sotto/choices.h"
 #include "sotto/claims.h"
 #include "sotto/ledger.h"
 #include "sotto/mechanism.h"
@@ -23,13 +24,6 @@
 #include "sotto/trainer.h"
 
 namespace sotto {
-
-/// What a client makes of the model it was given.
-enum class Payload {
-  kWeights,   // the weights after local training
-  kDelta,     // their difference to the model
-  kGradient,  // the gradient of the loss over its data, without training
-};
 
 /// One mechanism and the tensors that it protects.
 struct Part {
@@ -214,7 +208,7 @@ Result<RunResult> run_recipe(const Recipe& recipe, const RunOptions& options,
                              const MakeFactory& make_factory);
 
 /// The part of the ranks above 0 in run_recipe of rank 0, until it ends. They write nothing. An
-/// error here was told to rank 0, which ends the run with it.
+/// error here is sent to rank 0, which ends the run with it.
 Result<void> run_mpi_worker(const Result<Recipe>& recipe, const RunOptions& options,
                             const MakeFactory& make_factory);
 

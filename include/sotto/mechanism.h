@@ -43,13 +43,14 @@ struct Guarantee {
   double alpha = 0.0;  // of condensed local privacy: the loss of a unit for one grid step; else 0
 };
 
-/// What all laws of a mechanism have in common: with respect to one fixed law, the law of every
-/// input has a density between `floor` and `floor` e^`epsilon`. The more they have in common, the
-/// better a report hides among those of other clients.
+/// What all distributions of a mechanism have in common: with respect to one fixed distribution,
+/// the distribution of every input has a density between `floor` and `floor` e^`epsilon`. The more
+/// they have in common, the better a report hides among those of other clients.
 struct Background {
   double epsilon = std::numeric_limits<double>::infinity();  // rounded up
   double floor = 0.0;  // rounded down; 0: nothing is known beyond epsilon
-  /// Chance that the sampler's arithmetic ends in another report than the exact law's (vectors).
+  /// Probability that the sampler's arithmetic ends in another report than the exact distribution's
+  /// (vectors).
   double coupling = 0.0;
 };
 
@@ -113,18 +114,20 @@ class Mechanism {
   /// be drawn. For vector mechanisms: up to a term that does not depend on x.
   virtual double log_prob(std::span<const Symbol> report, std::span<const float> x) const = 0;
   /// The same, up to a term that does not depend on x, from the sum of symbol_i x_i and |x| alone;
-  /// nothing from a mechanism whose law depends on more. An audit need not look at a report again
-  /// for every input that it may have come from.
+  /// nothing from a mechanism whose distribution depends on more. An audit need not look at a
+  /// report again for every input that it may have come from.
   virtual std::optional<double> log_prob_along(double product, double norm) const;
   /// Of the decoded output `output`.
   virtual Moments moments(std::span<const float> x, std::size_t output) const = 0;
   /// Whether the probabilities of output `output` sum to one in integers, counted anew.
   virtual bool sums_to_one(std::span<const float> x, std::size_t output) const = 0;
 
-  /// What the laws of the outputs first .. first + count - 1, sent together, have in common. Pieces
-  /// of a report whose laws are not independent of each other have no floor.
+  /// What the distributions of the outputs first .. first + count - 1, sent together, have in
+  /// common. Pieces of a report whose distributions are not independent of each other have no
+  /// floor.
   virtual Background background(std::size_t first, std::size_t count) const;
-  /// Every number that decides the law of a report, for a certificate: integer thresholds first.
+  /// Every number that decides the distribution of a report, for a certificate: integer thresholds
+  /// first.
   virtual std::vector<Constant> constants() const = 0;
 
   /// How many random bytes an output costs, ties and rejections aside: what a benchmark compares
@@ -144,8 +147,8 @@ struct ParameterInfo {
   double high = 0.0;
   bool low_open = false;  // whether `low` itself is not valid
   bool integer = false;
-  bool required = true;          // must be given, unless there is a preset
-  std::optional<double> preset;  // what stands for it when it is not given
+  bool required = true;                 // must be given, unless there is a default
+  std::optional<double> default_value;  // what stands for it when it is not given
   std::string_view meaning;
 
   std::string valid() const;  // "a number in (0, 1000]"

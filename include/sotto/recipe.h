@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "sotto/choices.h"
 #include "sotto/image_view.h"
 #include "sotto/result.h"
 
@@ -48,6 +49,11 @@ struct Recipe {
     std::int64_t crop_padding = 0;
     bool flip = false;
     double rotation = 0.0;
+
+    /// Whether a client is one of the data set's own users, as many as there are.
+    bool by_user() const { return partition == "users"; }
+    /// Whether the network sees features instead of the samples.
+    bool has_features() const { return features != "none"; }
   } data;
 
   struct Model {
@@ -59,7 +65,7 @@ struct Recipe {
   struct Encode {
     std::string network;  // whose features stand for a record; empty: there is no such stage
     std::string data;     // public set that it is trained on; empty: each client's own records
-    std::string layer = "flatten";        // "scores"
+    FeatureLayer layer = FeatureLayer::kFlatten;
     std::int64_t features = 0;            // means of so many groups of features; 0: all features
     std::int64_t whole_bits = 4;          // of a feature
     std::int64_t fraction_bits = 5;       // of a feature
@@ -67,8 +73,8 @@ struct Recipe {
     std::optional<double> epsilon;        // of the mechanism
     std::optional<double> alpha;          // of ldpfl-1 and ldpfl-2
     std::optional<double> label_epsilon;  // of the label; not given: labels are not protected
-    std::string test = "randomized";      // "plain"
-    std::string optimizer = "rmsprop";
+    TestRecords test = TestRecords::kRandomized;
+    Optimizer optimizer = Optimizer::kRmsprop;
     double lr = 0.001;
     double lr_decay = 1e-6;
     double weight_decay = 1e-4;
@@ -81,7 +87,7 @@ struct Recipe {
   } encode;
 
   struct Train {
-    std::string optimizer = "sgd";
+    Optimizer optimizer = Optimizer::kSgd;
     double lr = 0.1;
     double momentum = 0.0;
     double weight_decay = 0.0;
@@ -91,15 +97,15 @@ struct Recipe {
     double clip = 0.0;   // DP-SGD: l2 norm of a sample's gradient; 0: plain training
     double noise = 0.0;  // deviation of the noise on a lot's sum, in clips
     std::string device = "cpu";
-    std::string engine = "auto";  // "native", "torch"; auto: native where it applies
+    Engine engine = Engine::kAuto;
   } train;
 
   struct Federation {
-    std::string mode = "federated";  // "local": every client alone
+    FederationMode mode = FederationMode::kFederated;
     std::int64_t clients = 100;
     double fraction = 1.0;
-    std::int64_t k = 0;                // clients a round; 0: by fraction
-    std::string selection = "server";  // "anonymous", "once"
+    std::int64_t k = 0;  // clients a round; 0: by fraction
+    SelectionRule selection = SelectionRule::kServer;
     std::int64_t rounds = 10;
     std::int64_t patience = 0;  // evaluations without improvement before stopping; 0: never
     std::int64_t evaluate_every = 1;
@@ -114,17 +120,20 @@ struct Recipe {
     std::map<std::string, double, std::less<>> parameters;
     /// Clients take turns with these budgets, instead of epsilon, alpha or schedule.total.
     std::vector<double> client_budgets;
+
+    /// Whether a mechanism perturbs what is sent.
+    bool on() const { return mechanism != "none"; }
   } privacy;
 
   std::vector<TensorRule> tensors;
 
   struct Bound {
-    std::string payload = "weights";  // "delta", "gradient"
-    std::string range = "fixed";      // "initial", "adaptive"
-    double margin = 3.0;              // radius of an initial or adaptive range, in deviations
-    std::string buffers = "perturb";  // "local", "reset"
-    bool normalize = false;           // whether every payload is made as long as the ball's norm
-    double floor = 1e-6;              // the least length that is
+    Payload payload = Payload::kWeights;
+    RangeRule range = RangeRule::kFixed;
+    double margin = 3.0;  // radius of an initial or adaptive range, in deviations
+    BufferRule buffers = BufferRule::kPerturb;
+    bool normalize = false;  // whether every payload is made as long as the ball's norm
+    double floor = 1e-6;     // the least length that is
   } bound;
 
   /// Which layers are sent in which round, and how a budget for the training is split over them.
@@ -133,25 +142,28 @@ struct Recipe {
     std::int64_t cycles = 1;
     std::optional<double> total;  // budget of a client for the whole training
     bool sampling_credit = false;
+
+    /// Whether every layer is sent in every round.
+    bool sends_all() const { return mode == "all"; }
   } schedule;
 
   /// What the server makes of a round's mean. All of it is post-processing.
   struct Server {
     double lr = 1.0;
     double momentum = 0.0;
-    std::string decay = "none";  // "cosine": of lr, over the rounds
+    RateDecay decay = RateDecay::kNone;  // of lr, over the rounds
   } server;
 
   /// Secure aggregation: the server sees sums only.
   struct Aggregate {
     bool secure = false;
     double threshold = 0.66;  // share of a round's clients without whom nothing is unmasked
-    double dropout = 0.0;     // chance that a client vanishes before it sends its report
+    double dropout = 0.0;     // probability that a client vanishes before it sends its report
     std::int64_t honest = 0;  // clients that the noise of DP-SGD is divided among; 0: it is not
   } aggregate;
 
   struct Shuffle {
-    std::string mode = "none";   // "latency", "shuffler"
+    ShuffleMode mode = ShuffleMode::kNone;
     std::int64_t split = 0;      // symbols of a client that travel together; 0: the whole report
     std::int64_t min_batch = 1;  // a smaller batch is not released
     double latency = 1.0;        // seconds: the longest random delay of a chunk
@@ -185,8 +197,8 @@ struct Recipe {
 
   /// Whether what happens in a round depends on how many there are in all.
   bool paced() const {
-    return server.decay != "none" || schedule.mode != "all" || schedule.total.has_value() ||
-           federation.selection == "once";
+    return server.decay != RateDecay::kNone || !schedule.sends_all() ||
+           schedule.total.has_value() || federation.selection == SelectionRule::kOnce;
   }
 
   /// By section, every key, defaults included.
@@ -198,9 +210,9 @@ struct Recipe {
 };
 
 struct RecipeKey {
-  std::string key;     // "train.lr"
-  std::string valid;   // "a number in (0, 1000]"
-  std::string preset;  // "0.1"
+  std::string key;            // "train.lr"
+  std::string valid;          // "a number in (0, 1000]"
+  std::string default_value;  // "0.1"
   std::string meaning;
 };
 std::vector<RecipeKey> recipe_keys();

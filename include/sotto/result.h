@@ -16,6 +16,7 @@ enum class ErrorKind {
   kNotFound,  // a file, data set or name does not exist
   kCorrupt,   // the content of a file or message is not what its format demands
   kIo,        // the system refused: disk full, no permission, connection lost
+  kBusy,      // the other side has too much to do now; that passes without anybody's doing
   kRefused,   // allowed by form but forbidden by policy: a budget, a bound's validity
   kInternal,  // a fault of ours or of a library
 };
@@ -27,6 +28,11 @@ struct Error {
 
 template <class T>
 using Result = tl::expected<T, Error>;
+
+/// Whether the same call may succeed later: of kIo for a while, of kBusy however long it takes.
+inline bool may_pass(const Error& error) {
+  return error.kind == ErrorKind::kIo || error.kind == ErrorKind::kBusy;
+}
 
 [[nodiscard]] inline tl::unexpected<Error> fail(ErrorKind kind, std::string message) {
   return tl::unexpected<Error>(Error{kind, std::move(message)});

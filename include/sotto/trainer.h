@@ -13,14 +13,13 @@
 #include <vector>
 
 #include "sotto/bits.h"
+#include "sotto/choices.h"
 #include "sotto/data.h"
 #include "sotto/layout.h"
 #include "sotto/network.h"
 #include "sotto/result.h"
 
 namespace sotto {
-
-enum class Optimizer { kSgd, kAdam, kRmsprop };
 
 struct TrainOptions {
   Optimizer optimizer = Optimizer::kSgd;
@@ -41,12 +40,6 @@ struct TrainOptions {
   bool rounds_noise = true;
 };
 
-/// Which values of a network stand for a sample.
-enum class FeatureLayer {
-  kFlatten,  // what its first flattening layer yields
-  kScores,   // its outputs, one a class
-};
-
 /// How a client with so many samples is taken through DP-SGD in one round: in every step each
 /// sample joins the lot on its own with probability size / samples.
 struct Lots {
@@ -63,7 +56,7 @@ Result<void> check_private(const Layout& layout);
 
 /// Noisy sums are rounded to clip * noise over this: it adds 2 % to the variance.
 inline constexpr double kNoiseLattice = 2.0;
-/// The chance, at most, that one step's rounded sum is not the one of real numbers.
+/// The probability, at most, that one step's rounded sum is not the one of real numbers.
 double step_coupling(std::size_t parameters, const Lots& lots, double noise);
 
 struct EvaluationSums {
@@ -142,9 +135,9 @@ struct TrainerRequest {
   std::filesystem::path file;
   SampleShape input;  // of the samples, after preprocessing
   std::int64_t classes = 0;
-  std::string device = "cpu";   // "cpu", "cuda", "cuda:1"
-  std::string engine = "auto";  // "native", "torch"; auto: native where it applies
-  bool gradients = false;       // clients send gradients: no optimizer will run
+  std::string device = "cpu";  // "cpu", "cuda", "cuda:1"
+  Engine engine = Engine::kAuto;
+  bool gradients = false;  // clients send gradients: no optimizer will run
 };
 
 class DeviceRounds;

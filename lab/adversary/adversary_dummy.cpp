@@ -1,6 +1,6 @@
 // `dummy`: the client makes its gradient up, (l, ..., l) with norm L, and its opposite: the worst
-// pair of ldp-sgd and of every mechanism on the ball whose law depends on the angle alone. It needs
-// neither a model nor data, so it is the plain audit of a vector mechanism.
+// pair of ldp-sgd and of every mechanism on the ball whose distribution depends on the angle alone.
+// It needs neither a model nor data, so it is the plain audit of a vector mechanism.
 #include <cmath>
 
 #include "adversary/adversary.h"

@@ -11,7 +11,7 @@ constexpr float kMostConfident = 1e6F;  // weights of strong noise have outputs 
 
 }  // namespace
 
-void LikelihoodRatio::Law::add(double value) {
+void LikelihoodRatio::NormalFit::add(double value) {
   ++count;
   const double before = value - mean;
   mean += before / static_cast<double>(count);
@@ -19,19 +19,19 @@ void LikelihoodRatio::Law::add(double value) {
 }
 
 /// Each sample's own variance where enough models tell it, the mean of all samples' otherwise.
-void LikelihoodRatio::share_variance(std::vector<Law>& laws) {
+void LikelihoodRatio::share_variance(std::vector<NormalFit>& fits) {
   double squares = 0.0;
   double degrees = 0.0;
-  for (const Law& law : laws) {
-    if (law.count < 2) continue;
-    squares += law.squares;
-    degrees += static_cast<double>(law.count - 1);
+  for (const NormalFit& fit : fits) {
+    if (fit.count < 2) continue;
+    squares += fit.squares;
+    degrees += static_cast<double>(fit.count - 1);
   }
   const double shared = degrees > 0.0 ? squares / degrees : 1.0;
-  for (Law& law : laws) {
-    law.variance =
-        law.count >= kOwnVariance ? law.squares / static_cast<double>(law.count - 1) : shared;
-    law.variance = std::max(law.variance, kLeastVariance);
+  for (NormalFit& fit : fits) {
+    fit.variance =
+        fit.count >= kOwnVariance ? fit.squares / static_cast<double>(fit.count - 1) : shared;
+    fit.variance = std::max(fit.variance, kLeastVariance);
   }
 }
 
@@ -51,18 +51,18 @@ LikelihoodRatio::LikelihoodRatio(const Confidences& confidences,
 }
 
 std::optional<double> LikelihoodRatio::online(std::size_t sample, double phi) const {
-  const Law& in = in_[sample];
-  const Law& out = out_[sample];
+  const NormalFit& in = in_[sample];
+  const NormalFit& out = out_[sample];
   if (in.count < 2 || out.count < 2) return std::nullopt;
-  const auto log_density = [&](const Law& law) {
-    const double distance = phi - law.mean;
-    return -0.5 * (distance * distance / law.variance + std::log(law.variance));
+  const auto log_density = [&](const NormalFit& fit) {
+    const double distance = phi - fit.mean;
+    return -0.5 * (distance * distance / fit.variance + std::log(fit.variance));
   };
   return log_density(in) - log_density(out);
 }
 
 std::optional<double> LikelihoodRatio::offline(std::size_t sample, double phi) const {
-  const Law& out = out_[sample];
+  const NormalFit& out = out_[sample];
   if (out.count < 2) return std::nullopt;
   return (phi - out.mean) / std::sqrt(out.variance);
 }

@@ -2,10 +2,11 @@
 // models that were trained with it than those that were not.
 //
 // The confidence is phi = ln(p / (1 - p)) of the sample's label, which is close to normal over
-// models. Online: two normal laws are fitted, to the models with the sample and to those without,
-// and the score is the logarithm of their likelihood ratio. Offline: the law without it alone, and
-// the score is how far above its mean phi lies, in deviations. With fewer than kOwnVariance models
-// on a side all samples share one variance, as a few values tell none (Carlini et al. 2022).
+// models. Online: two normal distributions are fitted, to the models with the sample and to those
+// without, and the score is the logarithm of their likelihood ratio. Offline: the distribution
+// without it alone, and the score is how far above its mean phi lies, in deviations. With fewer
+// than kOwnVariance models on a side all samples share one variance, as a few values tell none
+// (Carlini et al. 2022).
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,7 @@ class Confidences {
 
 inline constexpr std::size_t kOwnVariance = 32;
 
-/// The two laws of every sample, from the models `shadows`.
+/// The two distributions of every sample, from the models `shadows`.
 class LikelihoodRatio {
  public:
   LikelihoodRatio(const Confidences& confidences, std::span<const std::size_t> shadows);
@@ -56,16 +57,16 @@ class LikelihoodRatio {
   std::optional<double> offline(std::size_t sample, double phi) const;
 
  private:
-  struct Law {
+  struct NormalFit {
     std::size_t count = 0;
     double mean = 0.0;
     double squares = 0.0;  // of distances from the mean
     double variance = 1.0;
     void add(double value);
   };
-  static void share_variance(std::vector<Law>& laws);
-  std::vector<Law> in_;
-  std::vector<Law> out_;
+  static void share_variance(std::vector<NormalFit>& fits);
+  std::vector<NormalFit> in_;
+  std::vector<NormalFit> out_;
 };
 
 /// ln(p / (1 - p)) of the label, from the network's outputs: its own minus the logarithm of the

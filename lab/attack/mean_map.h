@@ -1,4 +1,4 @@
-// What a value mechanism makes of a weight on average, E[y | w], and the way back: a server that
+// What a value mechanism makes of a weight on average, E[y | w], and its inverse: a server that
 // knows the mechanism knows its bias and can undo it. Unbiased mechanisms have the identity.
 #pragma once
 

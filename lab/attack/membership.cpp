@@ -10,6 +10,8 @@
 #include "attack/population.h"
 #include "attack/report_model.h"
 #include "base/parallel.h"
+#include "client/recipe_training.h"
+#include "plan/baselines.h"
 #include "server/setup.h"
 
 namespace sotto {
@@ -30,10 +32,10 @@ Result<void> check(const MembershipAttack& attack) {
                  ": records that are randomized before the rounds ([encode]) are not "
                  "attacked; use a recipe without this stage");
   }
-  if (recipe.federation.mode == "local") {
+  if (learns_alone(recipe)) {
     return wrong(recipe.file + ": clients that learn alone release no model");
   }
-  if (recipe.data.partition == "users") {
+  if (recipe.data.by_user()) {
     return wrong(recipe.file +
                  ": data.partition = \"users\" fixes who holds what; use another one");
   }
@@ -142,8 +144,7 @@ Result<void> Game::prepare() {
   reports_ = attack_.model.empty() ? std::min(attack_.reports, setup_.clients_per_round) : 0;
   // Of a finished run only the last model is left, so its shadows are judged by theirs.
   if (attack_.model.empty()) kept_ = earlier_rounds(recipe_.federation.rounds, attack_.models);
-  const bool own_statistics =
-      layout.parameter_count() < layout.size() && recipe_.bound.buffers != "perturb";
+  const bool own_statistics = uses_batch_statistics(recipe_, layout);
   const unsigned lanes = std::clamp(attack_.threads, 1U, setup_.factory->parallelism());
   for (unsigned lane = 0; lane < lanes; ++lane) {
     SOTTO_TRY(std::unique_ptr<Trainer> trainer, setup_.factory->make());

@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t kMostReports = 1'000'000'000'000;
 constexpr std::size_t kBatch = 1 << 16;  // clients that one call of the mechanism serves
 constexpr std::size_t kChunks = 64;      // repetitions are summed in so many pieces, in order
-constexpr double kReach = 8.0;           // deviations that integrals over a normal law span
-constexpr int kSteps = 800;              // of Simpson's rule
+constexpr double kReach = 8.0;  // deviations that integrals over a normal distribution span
+constexpr int kSteps = 800;     // of Simpson's rule
 
 /// E |X| for a normal X.
 double folded_mean(double mean, double deviation) {
@@ -26,7 +26,7 @@ double folded_mean(double mean, double deviation) {
          mean * std::erf(ratio / std::numbers::sqrt2);
 }
 
-/// Calls use(z, weight) at points of a standard normal law whose weights sum to 1.
+/// Calls use(z, weight) at points of a standard normal distribution whose weights sum to 1.
 template <class Use>
 void over_normal(Use&& use) {
   double total = 0.0;
@@ -233,8 +233,8 @@ std::optional<double> history_confidence(std::span<const double> history, double
                                          BitSource& bits) {
   const std::size_t half = history.size() / 2;
   if (half == 0) return std::nullopt;
-  // Walks through the rounds once: each joins a half with the chance that keeps all splits into
-  // two halves of equal size equally likely (of an odd number, one round joins neither).
+  // Walks through the rounds once: each joins a half with the probability that keeps all splits
+  // into two halves of equal size equally likely (of an odd number, one round joins neither).
   std::size_t open_first = half;
   std::size_t open_second = half;
   double first = 0.0;

@@ -16,18 +16,18 @@ constexpr std::uint64_t kLastWord = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-CountTable::CountTable(std::uint64_t first, std::span<const double> chances, double error)
-    : first_(first), last_(chances.size()), error_(error) {
-  const double total = std::accumulate(chances.begin(), chances.end(), 0.0);
+CountTable::CountTable(std::uint64_t first, std::span<const double> probabilities, double error)
+    : first_(first), last_(probabilities.size()), error_(error) {
+  const double total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
   double sum = 0.0;
-  for (std::size_t i = 0; i < chances.size(); ++i) {
-    sum += chances[i];
+  for (std::size_t i = 0; i < probabilities.size(); ++i) {
+    sum += probabilities[i];
     const double part = std::ldexp(sum / total, 64);
     last_[i] = part >= 0x1p64 ? kLastWord : static_cast<std::uint64_t>(part);
   }
   last_.back() = kLastWord;
   // Sums of doubles near one are multiples of 2^-53, and each step adds a rounding.
-  error_ += static_cast<double>(chances.size()) * 0x1p-51;
+  error_ += static_cast<double>(probabilities.size()) * 0x1p-51;
   const unsigned width = std::max(1U, static_cast<unsigned>(std::bit_width(last_.size())));
   shift_ = 64U - width;
   guide_.resize(std::size_t{1} << width);
@@ -44,16 +44,16 @@ CountTable CountTable::binomial(std::uint64_t trials, double p, double q) {
 
 CountTable CountTable::binomial_and_one(std::uint64_t trials, double p, double q, double extra) {
   if (p <= 0.0 || q <= 0.0) {
-    const std::vector<double> chances = {1.0 - extra, extra};
-    return {p <= 0.0 ? 0 : trials, chances, 0.0};
+    const std::vector<double> probabilities = {1.0 - extra, extra};
+    return {p <= 0.0 ? 0 : trials, probabilities, 0.0};
   }
   const BinomialWindow window = binomial_window(trials, p, q, kTail);
-  std::vector<double> chances(window.chances.size() + (extra > 0.0 ? 1 : 0), 0.0);
-  for (std::size_t i = 0; i < window.chances.size(); ++i) {
-    chances[i] += window.chances[i] * (1.0 - extra);
-    if (extra > 0.0) chances[i + 1] += window.chances[i] * extra;
+  std::vector<double> probabilities(window.probabilities.size() + (extra > 0.0 ? 1 : 0), 0.0);
+  for (std::size_t i = 0; i < window.probabilities.size(); ++i) {
+    probabilities[i] += window.probabilities[i] * (1.0 - extra);
+    if (extra > 0.0) probabilities[i + 1] += window.probabilities[i] * extra;
   }
-  return {window.first, chances, kBinomialError + window.below + window.above};
+  return {window.first, probabilities, kBinomialError + window.below + window.above};
 }
 
 BinomialLadder::BinomialLadder(std::uint64_t most, double p, double q) {
@@ -71,13 +71,13 @@ std::uint64_t BinomialLadder::draw(std::uint64_t trials, BitSource& bits) const 
   return sum;
 }
 
-MultinomialDraw::MultinomialDraw(std::uint64_t trials, std::vector<double> chances)
-    : trials_(trials), outcomes_(chances.size()) {
+MultinomialDraw::MultinomialDraw(std::uint64_t trials, std::vector<double> probabilities)
+    : trials_(trials), outcomes_(probabilities.size()) {
   const auto mass = [&](std::size_t from, std::size_t to) {
-    return std::accumulate(chances.begin() + static_cast<std::ptrdiff_t>(from),
-                           chances.begin() + static_cast<std::ptrdiff_t>(to), 0.0);
+    return std::accumulate(probabilities.begin() + static_cast<std::ptrdiff_t>(from),
+                           probabilities.begin() + static_cast<std::ptrdiff_t>(to), 0.0);
   };
-  std::vector<std::pair<std::size_t, std::size_t>> open = {{0, chances.size()}};
+  std::vector<std::pair<std::size_t, std::size_t>> open = {{0, probabilities.size()}};
   while (!open.empty()) {
     const auto [begin, end] = open.back();
     open.pop_back();

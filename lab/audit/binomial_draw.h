@@ -4,9 +4,9 @@
 // A table of 64-bit thresholds inverts one random word (and a guide of equal steps finds the place
 // in two comparisons). Where the number of trials changes from draw to draw, m = sum of powers of
 // two and Bin(m, p) is a sum of independent Bin(2^b, p), each from a table of its own: about
-// log2(m) / 2 words. Nothing is approximated by a normal law: a table's law is the binomial one up
-// to error(), a total variation of about 1e-12 that follows from the relative error of
-// base/binomial.h, and who states a confidence takes it off.
+// log2(m) / 2 words. Nothing is approximated by a normal distribution: a table's distribution is
+// the binomial one up to error(), a total variation of about 1e-12 that follows from the relative
+// error of base/binomial.h, and who states a confidence takes it off.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@
 
 namespace sotto {
 
-/// A law on first, first + 1, ..., by inversion of one word.
+/// A distribution on first, first + 1, ..., by inversion of one word.
 class CountTable {
  public:
-  CountTable(std::uint64_t first, std::span<const double> chances, double error);
+  CountTable(std::uint64_t first, std::span<const double> probabilities, double error);
   static CountTable binomial(std::uint64_t trials, double p, double q);
   /// Bin(trials, p) plus an independent 1 with probability `extra`.
   static CountTable binomial_and_one(std::uint64_t trials, double p, double q, double extra);
@@ -60,7 +60,7 @@ class BinomialLadder {
 /// halves again and again, each split by a binomial count.
 class MultinomialDraw {
  public:
-  MultinomialDraw(std::uint64_t trials, std::vector<double> chances);
+  MultinomialDraw(std::uint64_t trials, std::vector<double> probabilities);
   void draw(BitSource& bits, std::span<std::uint64_t> counts) const;
   double error() const noexcept { return error_; }
 

@@ -25,7 +25,7 @@ struct Outputs {
   }
 };
 
-/// The two inputs that are told apart.
+/// The two inputs to distinguish.
 struct NumberPair {
   std::vector<double> zero;
   std::vector<double> one;
@@ -37,7 +37,7 @@ struct Feature {
 };
 
 /// For outputs of `width` values. The first is the identity: equal for equal outputs, bit by bit,
-/// and different for different ones (but for a chance of 2^-53).
+/// and different for different ones (but for a probability of 2^-53).
 std::vector<Feature> features_of(const NumberPair& inputs, std::size_t width);
 
 /// "0.25" or "(0.25, 1, ...)", with all digits of a single number.

@@ -2,10 +2,10 @@
 //
 // A test that stops at the first moment which looks like a violation errs far more often than its
 // confidence says. Here the looks are fixed beforehand, at numbers of trials that double, and the
-// error is divided among them: by the union bound, the chance that the bound of *any* look exceeds
-// the truth is at most the sum of their errors, which is 1 - confidence. So the bound of the look
-// at which an audit stops holds with that confidence, whatever made it stop. Nine tenths of the
-// error belong to the last look: an audit that never stops early loses almost nothing.
+// error is divided among them: by the union bound, the probability that the bound of *any* look
+// exceeds the truth is at most the sum of their errors, which is 1 - confidence. So the bound of
+// the look at which an audit stops holds with that confidence, whatever made it stop. Nine tenths
+// of the error belong to the last look: an audit that never stops early loses almost nothing.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct InputPair {
 
 /// The worst pair, of the first tensor where weights of several differ in their ranges. Input 1 is
 /// the likelier one at the worst output. For a vector mechanism: +x and -x, x of the full norm
-/// along the first coordinate (no law depends on the direction).
+/// along the first coordinate (no distribution depends on the direction).
 InputPair worst_pair(const Mechanism& mechanism);
 
 /// Scores by ln P(report | one) / P(report | zero). The mechanism must outlive it.

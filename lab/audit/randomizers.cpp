@@ -20,7 +20,7 @@ constexpr std::uint64_t kMostLearned = std::uint64_t{1} << 18;  // trials in all
 constexpr std::size_t kMostLearnedValues = std::size_t{1} << 23;
 /// That two batches begin with the same outputs is no chance where it has a probability below
 /// 2^-64.
-constexpr double kChanceBits = 64.0;
+constexpr double kProbabilityBits = 64.0;
 
 /// Rows that begin all batches alike: a sixteenth of a batch, from 256 (a quarter of a small one)
 /// to 8,192.
@@ -121,7 +121,7 @@ class RandomizerAudit {
     }
     const auto values = std::span(outputs.values).first(probes_.size() * outputs.width);
     const bool fresh = seen_.insert(identity_.value(values)).second;
-    if (!fresh && surprise(outputs) >= kChanceBits) {
+    if (!fresh && surprise(outputs) >= kProbabilityBits) {
       return fail(ErrorKind::kRefused,
                   "two starts of the randomizer gave the same " + with_commas(probes_.size()) +
                       " outputs: it takes its random bits from a fixed seed or from a clock. "

@@ -1,10 +1,11 @@
 // The audit of something that can be asked for scores: a distinguisher on top of a mechanism.
 //
 // A trial draws a report of input 0 or of input 1 and turns it into one number, larger the more it
-// looks like input 1: the log-likelihood ratio where the law is known (by Neyman and Pearson no
-// test is better), a cosine otherwise. The guess is "1" where the score is above a threshold. The
-// best threshold for a bound on epsilon is seldom the one of the most correct guesses, so it is
-// learned on trials of its own; the bound comes from the others and is valid whatever was learned.
+// looks like input 1: the log-likelihood ratio where the distribution is known (by Neyman and
+// Pearson no test is better), a cosine otherwise. The guess is "1" where the score is above a
+// threshold. The best threshold for a bound on epsilon is seldom the one of the most correct
+// guesses, so it is learned on trials of its own; the bound comes from the others and is valid
+// whatever was learned.
 #pragma once
 
 #include <functional>

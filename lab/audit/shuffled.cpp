@@ -22,7 +22,7 @@ constexpr std::uint64_t kMostClients = 100'000'000;
 struct Histograms {
   double first = 0.0;  // the value of bin 0, and what a bin adds
   double step = 1.0;
-  double error = 0.0;  // total variation of one trial's law
+  double error = 0.0;  // total variation of one trial's distribution
   std::array<std::array<std::vector<std::uint64_t>, 2>, 2> counts;
 
   explicit Histograms(std::size_t bins = 0) {
@@ -47,10 +47,12 @@ class Sampler {
 
 class FrequencySampler final : public Sampler {
  public:
-  FrequencySampler(const PairLaw& law, std::uint64_t clients)
-      : zero_(CountTable::binomial(clients, law.speaks_zero(), 1.0 - law.speaks_zero())),
-        one_(CountTable::binomial_and_one(clients - 1, law.speaks_zero(), 1.0 - law.speaks_zero(),
-                                          law.speaks_one())),
+  FrequencySampler(const DistributionPair& distributions, std::uint64_t clients)
+      : zero_(CountTable::binomial(clients, distributions.speaks_zero(),
+                                   1.0 - distributions.speaks_zero())),
+        one_(CountTable::binomial_and_one(clients - 1, distributions.speaks_zero(),
+                                          1.0 - distributions.speaks_zero(),
+                                          distributions.speaks_one())),
         first_(std::min(zero_.first(), one_.first())) {}
   std::size_t bins() const override { return std::max(zero_.end(), one_.end()) - first_; }
   double first() const override { return static_cast<double>(first_); }
@@ -67,20 +69,21 @@ class FrequencySampler final : public Sampler {
   std::uint64_t first_;
 };
 
-std::vector<double> chances_of(const PairLaw& law, bool one) {
-  std::vector<double> chances;
-  for (const PairLaw::Class& c : law.classes) chances.push_back(one ? c.one : c.zero);
-  return chances;
+std::vector<double> probabilities_of(const DistributionPair& distributions, bool one) {
+  std::vector<double> probabilities;
+  for (const DistributionPair::Class& c : distributions.classes)
+    probabilities.push_back(one ? c.one : c.zero);
+  return probabilities;
 }
 
 /// The mean of the ratios of a batch's reports: the likelihood ratio of the two worlds.
 class RatioSampler final : public Sampler {
  public:
-  RatioSampler(const PairLaw& law, std::uint64_t clients)
+  RatioSampler(const DistributionPair& distributions, std::uint64_t clients)
       : clients_(static_cast<double>(clients)),
-        worlds_{BatchDraw(law, clients, false), BatchDraw(law, clients, true)} {
+        worlds_{BatchDraw(distributions, clients, false), BatchDraw(distributions, clients, true)} {
     double square = 0.0, largest = 0.0;
-    for (const PairLaw::Class& c : law.classes) {
+    for (const DistributionPair::Class& c : distributions.classes) {
       ratios_.push_back(c.ratio());
       if (!std::isfinite(c.ratio())) continue;
       square += c.zero * (c.ratio() - 1.0) * (c.ratio() - 1.0);
@@ -122,9 +125,9 @@ Histograms simulate(const ShuffledGame& game, BatchStatistic statistic) {
   }
   std::unique_ptr<Sampler> sampler;
   if (statistic == BatchStatistic::kFrequency) {
-    sampler = std::make_unique<FrequencySampler>(game.law, game.clients);
+    sampler = std::make_unique<FrequencySampler>(game.distributions, game.clients);
   } else {
-    sampler = std::make_unique<RatioSampler>(game.law, game.clients);
+    sampler = std::make_unique<RatioSampler>(game.distributions, game.clients);
   }
   const std::uint64_t quarter = game.trials / 4;
   const std::uint64_t blocks = (quarter + kBlock - 1) / kBlock;
@@ -232,7 +235,8 @@ Result<void> check_game(const ShuffledGame& game) {
   if (!(game.confidence > 0.75 && game.confidence < 1.0)) {
     return wrong("a confidence lies strictly between 0.75 and 1");
   }
-  if (game.law.classes.size() < 2) return wrong("a pair of laws has at least two classes");
+  if (game.distributions.classes.size() < 2)
+    return wrong("a pair of distributions has at least two classes");
   return {};
 }
 
@@ -244,7 +248,8 @@ ShuffledFinding audit_shuffled(const ShuffledGame& game, BatchStatistic statisti
   finding.threshold = found.first + found.step * static_cast<double>(threshold);
   finding.guesses = guesses_at(found, threshold, 1);
   finding.trials = finding.guesses.trials();
-  // With this chance at most, some trial was not the exact law's: it comes out of the confidence.
+  // With this probability at most, some trial was not the exact distribution's: it comes out of the
+  // confidence.
   const double off = found.error * static_cast<double>(finding.trials);
   const double confidence = std::min(game.confidence + off, 1.0 - 1e-12);
   finding.bounds = lower_bounds(finding.guesses, confidence, game.delta);
@@ -254,7 +259,7 @@ ShuffledFinding audit_shuffled(const ShuffledGame& game, BatchStatistic statisti
 
 double seed_value(const ShuffledGame& game) {
   const Histograms found = simulate(game, BatchStatistic::kFrequency);
-  const double mean = static_cast<double>(game.clients) * game.law.speaks_zero();
+  const double mean = static_cast<double>(game.clients) * game.distributions.speaks_zero();
   const double last = static_cast<double>(found.counts[0][0].size() - 1);
   const auto at = static_cast<std::size_t>(std::clamp(std::floor(mean) - found.first, 0.0, last));
   Guesses guesses = guesses_at(found, at, 0);
@@ -262,13 +267,13 @@ double seed_value(const ShuffledGame& game) {
   return lower_bounds(guesses, game.confidence).raw;
 }
 
-double seed_value_exact(const PairLaw& law, std::uint64_t clients) {
-  const double p = law.speaks_zero(), own = law.speaks_one();
+double seed_value_exact(const DistributionPair& distributions, std::uint64_t clients) {
+  const double p = distributions.speaks_zero(), own = distributions.speaks_one();
   const auto mean = static_cast<std::uint64_t>(static_cast<double>(clients) * p);
   const BinomialWindow others = binomial_window(clients - 1, p, 1.0 - p, 1e-18);
   double below = 0.0, at = 0.0;  // of the others: at most `mean`, and exactly that
   for (std::uint64_t k = others.first; k < others.end() && k <= mean; ++k) {
-    at = others.chances[k - others.first];
+    at = others.probabilities[k - others.first];
     below += at;
   }
   if (others.end() <= mean) at = 0.0;
@@ -297,14 +302,14 @@ std::vector<std::uint64_t> shuffled_batch(const ReportPair& pair, const Mechanis
     }
   }
   shuffle(std::span(reports), bits);
-  std::vector<std::uint64_t> counts(pair.law().classes.size(), 0);
+  std::vector<std::uint64_t> counts(pair.distributions().classes.size(), 0);
   for (const std::vector<Symbol>& report : reports) ++counts[pair.class_of(report)];
   return counts;
 }
 
-BatchDraw::BatchDraw(const PairLaw& law, std::uint64_t clients, bool world_one)
-    : others_(world_one ? clients - 1 : clients, chances_of(law, false)) {
-  if (world_one) own_.emplace(0, chances_of(law, true), 0.0);
+BatchDraw::BatchDraw(const DistributionPair& distributions, std::uint64_t clients, bool world_one)
+    : others_(world_one ? clients - 1 : clients, probabilities_of(distributions, false)) {
+  if (world_one) own_.emplace(0, probabilities_of(distributions, true), 0.0);
 }
 
 }  // namespace sotto

@@ -3,8 +3,8 @@
 // n clients send one report each through a shuffler. In the first world all of them hold input
 // zero, in the second one of them holds input one; the server sees the multiset of reports and
 // guesses the world. What it can use of a batch are the counts of reports in each class of the pair
-// of laws: a multinomial vector, drawn here at once, or counted from n reports of the real
-// mechanism that were really shuffled (slow; the same law).
+// of distributions: a multinomial vector, drawn here at once, or counted from n reports of the real
+// mechanism that were really shuffled (slow; the same distribution).
 //
 // Two statistics. The seed's: how many reports speak for input one. The best: the likelihood ratio
 // of the batch, which is the mean of the ratios of its reports (each of the n clients may have been
@@ -19,7 +19,7 @@
 #include <optional>
 
 #include "audit/binomial_draw.h"
-#include "audit/pair_law.h"
+#include "audit/distribution_pair.h"
 #include "sotto/audit.h"
 
 namespace sotto {
@@ -29,7 +29,7 @@ enum class BatchStatistic { kFrequency, kLikelihoodRatio };
 std::string_view name_of(BatchStatistic statistic);
 
 struct ShuffledGame {
-  PairLaw law;
+  DistributionPair distributions;
   std::uint64_t clients = 0;
   double delta = 1e-6;
   double confidence = 0.95;
@@ -56,17 +56,17 @@ ShuffledFinding audit_shuffled(const ShuffledGame& game, BatchStatistic statisti
 /// The seed's statistic: frequency, the threshold at its mean in the first world, rates without
 /// interval, no delta. Over all trials, that is with what noise they leave; and without any.
 double seed_value(const ShuffledGame& game);
-double seed_value_exact(const PairLaw& law, std::uint64_t clients);
+double seed_value_exact(const DistributionPair& distributions, std::uint64_t clients);
 
 /// A batch as class counts, from n real reports in a really shuffled order. `pair` belongs to
 /// `mechanism`, whose value kind has `clients` weights, each the report of one client.
 std::vector<std::uint64_t> shuffled_batch(const ReportPair& pair, const Mechanism& mechanism,
                                           MechanismKind kind, std::uint64_t clients, bool world_one,
                                           BitSource& bits);
-/// The same in law, by counts.
+/// The same in distribution, by counts.
 class BatchDraw {
  public:
-  BatchDraw(const PairLaw& law, std::uint64_t clients, bool world_one);
+  BatchDraw(const DistributionPair& distributions, std::uint64_t clients, bool world_one);
   void draw(BitSource& bits, std::span<std::uint64_t> counts) const {
     others_.draw(bits, counts);
     if (own_) ++counts[own_->draw(bits)];

@@ -47,7 +47,7 @@ Result<void> apply(ShuffleRow& row, const std::string& setting) {
   return {};
 }
 
-PairLaw binary(double epsilon) {
+DistributionPair binary(double epsilon) {
   const double flip = 1.0 / (std::exp(epsilon) + 1.0);
   return {{{1.0 - flip, flip}, {flip, 1.0 - flip}}};
 }
@@ -108,7 +108,7 @@ Result<void> measure_shuffle(std::vector<ShuffleRow>& rows, unsigned threads,
     if (progress) {
       game.progress = [&](std::uint64_t done) { progress(before + done, total); };
     }
-    row.seed_exact = seed_value_exact(game.law, row.clients);
+    row.seed_exact = seed_value_exact(game.distributions, row.clients);
     measure_as_the_paper(row, game);
     row.finding = audit_shuffled(game, BatchStatistic::kFrequency);
     for (const Bound& bound : shuffle_bounds({row.epsilon0, row.clients, row.delta})) {

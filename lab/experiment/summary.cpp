@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <ctime>
 
+#include "base/clock.h"
 #include "base/machine.h"
 
 namespace sotto {
@@ -88,14 +87,7 @@ std::string accuracy_text(const Statistic& statistic) {
   return fmt::format("{:.2f} %", 100.0 * statistic.mean);
 }
 
-std::string today() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[16];
-  std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
-  return text;
-}
+std::string today() { return utc_now("%Y-%m-%d"); }
 
 bool Summary::complete() const {
   return std::all_of(findings.begin(), findings.end(), [](const Finding& finding) {

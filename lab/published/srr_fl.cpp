@@ -39,8 +39,8 @@ struct Span {
 
 }  // namespace
 
-SeedSrr::SeedSrr(std::int64_t radius, std::int64_t groups, std::int64_t step, double epsilon,
-                 Sampler sampler)
+PublishedSrr::PublishedSrr(std::int64_t radius, std::int64_t groups, std::int64_t step,
+                           double epsilon, Sampler sampler)
     : radius_(radius), sampler_(sampler) {
   if (radius < 1 || groups < 2) throw std::invalid_argument("seed srr: radius or groups too small");
   const std::int64_t d = 2 * radius + 1;
@@ -68,7 +68,8 @@ SeedSrr::SeedSrr(std::int64_t radius, std::int64_t groups, std::int64_t step, do
   masses_.front() += 1.0 - sum;
 }
 
-std::int64_t SeedSrr::by_halves(std::int64_t input, std::size_t group, std::int64_t place) const {
+std::int64_t PublishedSrr::by_halves(std::int64_t input, std::size_t group,
+                                     std::int64_t place) const {
   Span before{2 * input, 2 * input, 2 * radius_};
   for (std::size_t j = 0; j < group; ++j) before.grow(sizes_[j]);
   Span with = before;
@@ -77,14 +78,14 @@ std::int64_t SeedSrr::by_halves(std::int64_t input, std::size_t group, std::int6
   return place > on_the_left ? before.right + 2 * (place - on_the_left) : with.left + 2 * place;
 }
 
-std::int64_t SeedSrr::output(std::int64_t input, std::size_t group, std::int64_t place) const {
+std::int64_t PublishedSrr::output(std::int64_t input, std::size_t group, std::int64_t place) const {
   if (sampler_ == Sampler::kHalves) return by_halves(input, group, place);
   const auto at = sizes_.begin() + static_cast<std::ptrdiff_t>(group);
   const std::int64_t rank = std::accumulate(sizes_.begin(), at, place);
   return 2 * DistanceRanks{radius_, input}.output(rank);
 }
 
-std::int64_t SeedSrr::draw(std::int64_t input, BitSource& bits) const {
+std::int64_t PublishedSrr::draw(std::int64_t input, BitSource& bits) const {
   const double at = bits.unit();
   double sum = masses_.front();
   std::size_t group = 0;
@@ -93,24 +94,24 @@ std::int64_t SeedSrr::draw(std::int64_t input, BitSource& bits) const {
   return output(input, group, static_cast<std::int64_t>(place));
 }
 
-std::map<std::int64_t, double> SeedSrr::law(std::int64_t input) const {
-  std::map<std::int64_t, double> chances;
+std::map<std::int64_t, double> PublishedSrr::distribution(std::int64_t input) const {
+  std::map<std::int64_t, double> probabilities;
   for (std::size_t j = 0; j < sizes_.size(); ++j) {
     for (std::int64_t place = 0; place < sizes_[j]; ++place) {
-      chances[output(input, j, place)] += masses_[j] / static_cast<double>(sizes_[j]);
+      probabilities[output(input, j, place)] += masses_[j] / static_cast<double>(sizes_[j]);
     }
   }
-  return chances;
+  return probabilities;
 }
 
-double SeedSrr::epsilon(const std::vector<std::int64_t>& inputs) const {
-  std::map<std::int64_t, std::pair<double, double>> extremes;  // least and largest chance
+double PublishedSrr::epsilon(const std::vector<std::int64_t>& inputs) const {
+  std::map<std::int64_t, std::pair<double, double>> extremes;  // least and largest probability
   std::map<std::int64_t, std::size_t> seen;
   for (const std::int64_t input : inputs) {
-    for (const auto& [value, chance] : law(input)) {
-      const auto at = extremes.emplace(value, std::pair(chance, chance)).first;
-      at->second.first = std::min(at->second.first, chance);
-      at->second.second = std::max(at->second.second, chance);
+    for (const auto& [value, probability] : distribution(input)) {
+      const auto at = extremes.emplace(value, std::pair(probability, probability)).first;
+      at->second.first = std::min(at->second.first, probability);
+      at->second.second = std::max(at->second.second, probability);
       ++seen[value];
     }
   }

@@ -1,6 +1,6 @@
-// Staircase randomized response as the public code of the SRR-FL paper draws it, with the law that
-// it really has. Written anew from what that code does; for `sotto reproduce refutations` and its
-// tests only, never for a client.
+// Staircase randomized response as the public code of the SRR-FL paper draws it, with the
+// distribution that it really has. Written anew from what that code does; for `sotto reproduce
+// refutations` and its tests only, never for a client.
 //
 // Facts. The first group's size is its real value rounded down plus one, all others are rounded
 // down, so they add up to the grid's d only where d mod m is 1 (and the step even, or m odd).
@@ -22,19 +22,19 @@
 
 namespace sotto {
 
-class SeedSrr {
+class PublishedSrr {
  public:
   enum class Sampler { kRanks, kHalves };
 
   /// A grid of 2 * radius + 1 values; 1 < groups. The sizes must be positive and reach no further
   /// than the grid.
-  SeedSrr(std::int64_t radius, std::int64_t groups, std::int64_t step, double epsilon,
-          Sampler sampler);
+  PublishedSrr(std::int64_t radius, std::int64_t groups, std::int64_t step, double epsilon,
+               Sampler sampler);
 
   /// Inputs are indices -radius .. radius; outputs the same in half steps.
   std::int64_t draw(std::int64_t input, BitSource& bits) const;
-  /// The chance of every output.
-  std::map<std::int64_t, double> law(std::int64_t input) const;
+  /// The probability of every output.
+  std::map<std::int64_t, double> distribution(std::int64_t input) const;
   /// The largest log-ratio over these inputs and all outputs; infinite where supports differ.
   double epsilon(const std::vector<std::int64_t>& inputs) const;
 

@@ -38,11 +38,12 @@ RunAudit sound_srr(double groups, double step) {
 }  // namespace
 
 RefutationCase srr_remainder() {
-  const auto code = std::make_shared<SeedSrr>(kRadius, 40, 0, 5.0, SeedSrr::Sampler::kRanks);
+  const auto code =
+      std::make_shared<PublishedSrr>(kRadius, 40, 0, 5.0, PublishedSrr::Sampler::kRanks);
   RefutationCase row = of_srr_code();
   row.claim = "epsilon = 5 for a weight, r = 0.075, p = 4, m = 40 groups of equal size";
   row.exact = code->epsilon(spread());
-  row.derived = "enumeration of the law that is drawn: 20 of 1,501 outputs are impossible";
+  row.derived = "enumeration of the distribution that is drawn: 20 of 1,501 outputs are impossible";
   row.event = "one of the 20 highest values";
   row.why =
       "group sizes are rounded down and what is missing is put on group 1; the outputs farthest "
@@ -63,11 +64,12 @@ RefutationCase srr_remainder() {
 }
 
 RefutationCase srr_half_grid() {
-  const auto code = std::make_shared<SeedSrr>(kRadius, 10, 20, 5.0, SeedSrr::Sampler::kHalves);
+  const auto code =
+      std::make_shared<PublishedSrr>(kRadius, 10, 20, 5.0, PublishedSrr::Sampler::kHalves);
   RefutationCase row = of_srr_code();
   row.claim = "epsilon = 5 for a weight, r = 0.075, p = 4, m = 10, Delta = 20";
   row.exact = code->epsilon({-kRadius, 0});
-  row.derived = "enumeration of the law that is drawn: outputs between grid values";
+  row.derived = "enumeration of the distribution that is drawn: outputs between grid values";
   row.event = "the value lies between two values of the grid";
   row.why =
       "the second sampler of the code halves a group of odd size: around a weight in the middle "
@@ -86,7 +88,7 @@ RefutationCase srr_half_grid() {
 }
 
 RefutationCase two_point_unclipped() {
-  const SeedTwoPoint code{kRange, 1.0};
+  const PublishedTwoPoint code{kRange, 1.0};
   const double certain = kRange.radius / std::tanh(0.5);  // where the answer becomes certain
   RefutationCase row;
   row.paper = "LDP-FL";
@@ -94,10 +96,11 @@ RefutationCase two_point_unclipped() {
   row.claim = "epsilon = 1 for a weight, whatever its value, r = 0.075";
   row.claimed = 1.0;
   row.exact = code.loss(certain, -certain);
-  row.derived = "chances of the upper point are 1 and 0 at +-0.1623";
+  row.derived = "probabilities of the upper point are 1 and 0 at +-0.1623";
   row.event = "the upper point";
   row.why =
-      "the algorithm does not clip: weights outside the range, which training makes, have chances "
+      "the algorithm does not clip: weights outside the range, which training makes, have "
+      "probabilities "
       "outside those that epsilon allows (1.71 at 1.5 r, infinite from 2.16 r on)";
   row.trials = 1'000'000;
   row.audit = by_event(
@@ -113,7 +116,7 @@ RefutationCase two_point_unclipped() {
 }
 
 RefutationCase grr_raw() {
-  const SeedGrr code{kRange, 3.0, 4};
+  const PublishedGrr code{kRange, 3.0, 4};
   RefutationCase row;
   row.paper = "SRR-FL";
   row.where = "public code, its GRR";
@@ -144,7 +147,7 @@ RefutationCase grr_raw() {
 RefutationCase batch_norm() {
   // A client of CIFAR-10 among 100 has 500 records. Two clients whose activations have another
   // mean.
-  SeedRunningMean one, other;
+  PublishedRunningMean one, other;
   BitSource data = BitSource::from_seed(1, "activations");
   for (int i = 0; i < 500; ++i) {
     one.records.push_back(data.normal());

@@ -1,4 +1,4 @@
-"""Arrays of any library, seen as NumPy arrays, and the way back.
+"""Arrays of any library, seen as NumPy arrays, and back.
 
 A PyTorch tensor is recognised by what it can do, so PyTorch is never imported here. What a caller
 gave (library, type, device, shape) is remembered as a Form; results are returned in it.

@@ -52,7 +52,7 @@ class Aggregator:
     def release(self) -> Tuple[NDArray[np.float64], int]: ...
 
 class PrivacyLoss:
-    """The law of the privacy loss, on a grid, rounded outward."""
+    """The distribution of the privacy loss, on a grid, rounded outward."""
 
     @staticmethod
     def pure(epsilon: float) -> PrivacyLoss: ...

@@ -147,7 +147,7 @@ def tune(*, epsilon: float, range: Tuple[float, float], precision: float = 4,
          inputs: Union[str, float, np.ndarray] = "worst") -> Tuned:
     """The groups and step with which srr has the least mean squared error.
 
-    `inputs` is what the error is averaged over: "worst", "uniform", the deviation of a normal law
+    `inputs` is what the error is averaged over: "worst", "uniform", the deviation of a normal distribution
     around the centre, or an array of values.
 
     >>> import sotto

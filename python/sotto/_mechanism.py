@@ -139,7 +139,7 @@ class Mechanism:
         self.parameters = {key: float(value) for key, value in parameters.items()}
         self._kept: "OrderedDict[Any, Any]" = OrderedDict()
         if self.kind == "value":
-            self._made_for(1)  # mistakes in the parameters are told at once
+            self._made_for(1)  # errors in the parameters are raised at once
 
     def __repr__(self) -> str:
         shown = "".join(f", {key}={value:g}" for key, value in self.parameters.items())
@@ -155,7 +155,7 @@ class Mechanism:
         return Guarantee(**self._made_for(self._size(size)).guarantee())
 
     def id(self, size: Optional[int] = None) -> str:
-        """Name, version and a digest of all that decides the law of a report of `size` values."""
+        """Name, version and a digest of all that decides the distribution of a report of `size` values."""
         return self._made_for(self._size(size)).id
 
     def moments(self, x: Any) -> Moments:

@@ -137,7 +137,7 @@ def shuffle(epsilon0: Optional[float] = None, *, clients: int, delta: float = 1e
     """What batches behind a shuffler give away, by every theorem that is known.
 
     With a mechanism (and the `size` of what a client puts into a batch) instead of epsilon0, its
-    own law is used, which hides better than the generic bound says.
+    own distribution is used, which hides better than the generic bound says.
 
     >>> from sotto import account
     >>> account.best(account.shuffle(1, clients=10_000)).epsilon < 0.1

@@ -95,7 +95,7 @@ def mean_state(updates: Iterable[PrivateUpdate], mechanism: Mechanism) -> Dict[s
 
 
 def protected_tensors(model: torch.nn.Module, state: Mapping[str, Any], global_state: State,
-                      preset: Tuple[float, float],
+                      default: Tuple[float, float],
                       ranges: Mapping[str, Tuple[float, float]]) -> List[Tensor]:
     """Every tensor that a report covers, or PrivacyError where one cannot be covered."""
     roles = _roles(model)
@@ -126,7 +126,7 @@ def protected_tensors(model: torch.nn.Module, state: Mapping[str, Any], global_s
             continue
         matching = [pattern for pattern in ranges if fnmatch.fnmatchcase(name, pattern)]
         unused -= set(matching)
-        chosen = ranges[matching[0]] if matching else preset
+        chosen = ranges[matching[0]] if matching else default
         tensors.append(Tensor(name, tuple(value.shape), (float(chosen[0]), float(chosen[1])),
                               roles[name] == "buffer"))
     if unused:

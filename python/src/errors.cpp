@@ -15,6 +15,7 @@ PyObject* class_of(const Failure& failure) {
     case ErrorKind::kNotFound:
       return PyExc_FileNotFoundError;
     case ErrorKind::kIo:
+    case ErrorKind::kBusy:
       return PyExc_OSError;
     case ErrorKind::kRefused:
       return failure.by_ledger() ? budget_exceeded_class : privacy_error_class;

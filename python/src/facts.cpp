@@ -20,7 +20,8 @@ py::dict to_dict(const MechanismInfo& info) {
   py::list parameters;
   for (const ParameterInfo& parameter : info.parameters) {
     parameters.append(py::dict("name"_a = parameter.name, "valid"_a = parameter.valid(),
-                               "required"_a = parameter.required, "preset"_a = parameter.preset,
+                               "required"_a = parameter.required,
+                               "preset"_a = parameter.default_value,
                                "integer"_a = parameter.integer, "meaning"_a = parameter.meaning));
   }
   return py::dict("name"_a = info.name, "kind"_a = name_of(info.kind), "summary"_a = info.summary,
@@ -29,11 +30,12 @@ py::dict to_dict(const MechanismInfo& info) {
                   "parameters"_a = parameters);
 }
 
-/// The given parameters and the presets of the others.
+/// The given parameters and the defaults of the others.
 Parameters complete(const MechanismInfo& info, const std::map<std::string, double>& given) {
   Parameters all(given.begin(), given.end());
   for (const ParameterInfo& parameter : info.parameters) {
-    if (parameter.preset) all.try_emplace(std::string(parameter.name), *parameter.preset);
+    if (parameter.default_value)
+      all.try_emplace(std::string(parameter.name), *parameter.default_value);
   }
   return all;
 }

@@ -23,7 +23,7 @@ struct Watched {
   std::function<void(const std::string& note)> on_note;
 };
 
-/// The engine for a request; `layout` is told what the model consists of.
+/// Makes the engine for a request and leaves it in `made`, too.
 MakeFactory engine(std::shared_ptr<const TrainerFactory>& made) {
   return [&made](const TrainerRequest& request) -> Result<std::shared_ptr<const TrainerFactory>> {
 #ifdef SOTTO_WITH_TRAIN

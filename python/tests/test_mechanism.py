@@ -68,7 +68,7 @@ def test_mean_of_reports_is_near_and_moments_are_right():
     assert np.all(np.abs(mean - x) < 6 * np.sqrt(moments.variance / 20_000))
 
 
-def test_log_prob_is_a_law():
+def test_log_prob_is_a_distribution():
     mechanism = sotto.Mechanism("two-point", epsilon=1)
     total = sum(np.exp(mechanism.log_prob(np.array([s]), [0.3])) for s in (0, 1))
     assert total == pytest.approx(1)

@@ -275,12 +275,13 @@ std::vector<Bound> shuffle_bounds(const ShuffleQuestion& question) {
   add("generic", {question.epsilon0, 0.0, 0.0});
   if (question.mechanism && question.mechanism->floor > 0.0) add("background", *question.mechanism);
   if (question.sampling >= 1.0) {
-    ShuffleQuestion of_law = question;  // binary randomized response has integers for a sampler
-    of_law.mechanism.reset();
+    ShuffleQuestion of_distribution =
+        question;  // binary randomized response has integers for a sampler
+    of_distribution.mechanism.reset();
     const auto batch = [&](std::uint64_t clients) {
       return PrivacyLoss::shuffled_binary(question.epsilon0, clients);
     };
-    bounds.push_back(numerical("exact-binary", batch, of_law, local));
+    bounds.push_back(numerical("exact-binary", batch, of_distribution, local));
     bounds.back().upper = false;
   }
   return bounds;

@@ -18,7 +18,8 @@ double coarse(double value, bool up) {
   return std::ldexp(up ? std::ceil(scaled) : std::floor(scaled), exponent - kBits);
 }
 
-/// The same laws below a lower floor: epsilon grows so that floor e^epsilon stays above them.
+/// The same distributions below a lower floor: epsilon grows so that floor e^epsilon stays above
+/// them.
 Background lowered(const Background& from, double floor) {
   Background to = from;
   to.floor = floor;

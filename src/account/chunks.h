@@ -26,7 +26,7 @@ std::vector<ChunkKind> chunk_kinds(const Mechanism& mechanism, std::uint64_t spl
 /// What holds for each of these mechanisms, whichever one was used.
 std::vector<ChunkKind> chunk_kinds(const std::vector<const Mechanism*>& any, std::uint64_t split);
 
-/// What holds for laws of either background.
+/// What holds for distributions of either background.
 Background weaker(const Background& a, const Background& b);
 
 /// Adds chunks; those of an equal background are counted together.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/names.h"
 #include "sotto/claims.h"
 
 namespace sotto {
@@ -27,12 +28,6 @@ std::span<const ScopeText> scope_texts();
 /// Null where no claim has this scope.
 const ScopeText* find_scope(const Scope& scope, Status status);
 const ScopeText* find_scope(std::string_view text);
-
-template <class T>
-struct Name {
-  T value;
-  std::string_view name;
-};
 
 inline constexpr Name<Unit> kUnitNames[] = {
     {Unit::kWeight, "weight"},
@@ -58,22 +53,6 @@ inline constexpr Name<Status> kStatusNames[] = {{Status::kProven, "proven"},
                                                 {Status::kPublished, "published"},
                                                 {Status::kMeasured, "measured"},
                                                 {Status::kViolated, "violated"}};
-
-template <class T>
-std::string_view name_in(std::span<const Name<T>> names, T value) {
-  for (const Name<T>& entry : names) {
-    if (entry.value == value) return entry.name;
-  }
-  return "";
-}
-
-template <class T>
-std::optional<T> value_in(std::span<const Name<T>> names, std::string_view name) {
-  for (const Name<T>& entry : names) {
-    if (entry.name == name) return entry.value;
-  }
-  return std::nullopt;
-}
 
 inline std::string_view name_of(Unit unit) { return name_in<Unit>(kUnitNames, unit); }
 inline std::string_view name_of(Period period) { return name_in<Period>(kPeriodNames, period); }

@@ -395,17 +395,4 @@ class ClaimTable {
 
 std::vector<Claim> claims_of(const Exposure& exposure) { return ClaimTable(exposure).make(); }
 
-bool promises_client(const Claim& claim) {
-  return claim.proves(Scope{}) || claim.proves({.view = View::kShuffler});
-}
-
-const Claim* client_claim(const std::vector<Claim>& claims) {
-  const Claim* best = nullptr;
-  for (const Claim& claim : claims) {
-    if (!promises_client(claim)) continue;
-    if (best == nullptr || claim.epsilon < best->epsilon) best = &claim;
-  }
-  return best;
-}
-
 }  // namespace sotto

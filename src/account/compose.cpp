@@ -39,7 +39,7 @@ double optimal_delta(double epsilon0, std::uint64_t count, double epsilon) {
   auto first = threshold < 0.0 ? 0 : static_cast<std::uint64_t>(threshold);
   const double deviation = std::sqrt(k * truth * lie);
   const double lowest = k * truth - 12.0 * deviation - 60.0;
-  double sum = std::numeric_limits<double>::min();  // for chances that underflow
+  double sum = std::numeric_limits<double>::min();  // for probabilities that underflow
   if (lowest > static_cast<double>(first)) {        // what lies below is less than 10^-25
     first = static_cast<std::uint64_t>(lowest);
     sum = 1e-25;
@@ -48,21 +48,21 @@ double optimal_delta(double epsilon0, std::uint64_t count, double epsilon) {
   const auto growth = [&](std::uint64_t i) {
     return static_cast<double>(count - i) / static_cast<double>(i + 1) * odds;
   };
-  // Below the mode a chance may underflow although later ones do not: those are left out.
-  double log_chance = log_binomial(count, first, truth, lie);
-  while (log_chance < -650.0 && first < count && growth(first) > 1.0) {
-    log_chance = log_binomial(count, ++first, truth, lie);
+  // Below the mode a probability may underflow although later ones do not: those are left out.
+  double log_probability = log_binomial(count, first, truth, lie);
+  while (log_probability < -650.0 && first < count && growth(first) > 1.0) {
+    log_probability = log_binomial(count, ++first, truth, lie);
     sum = std::max(sum, 1e-250);
   }
-  double chance = std::exp(log_chance);
+  double probability = std::exp(log_probability);
   for (std::uint64_t i = first; i <= count; ++i) {
     const double above = (2.0 * static_cast<double>(i) - k) * epsilon0 - epsilon;
-    if (above > 0.0) sum -= chance * std::expm1(-above);
+    if (above > 0.0) sum -= probability * std::expm1(-above);
     const double ratio = growth(i);
-    chance *= ratio;
+    probability *= ratio;
     // From here on the rest falls geometrically.
-    if (ratio < 1.0 && chance <= 1e-18 * sum * (1.0 - ratio)) {
-      sum += chance / (1.0 - ratio);
+    if (ratio < 1.0 && probability <= 1e-18 * sum * (1.0 - ratio)) {
+      sum += probability / (1.0 - ratio);
       break;
     }
   }

@@ -41,16 +41,4 @@ std::vector<std::shared_ptr<const Mechanism>> Exposure::mechanisms() const {
   return all;
 }
 
-std::string_view name_of(ShuffleMode mode) {
-  switch (mode) {
-    case ShuffleMode::kShuffler:
-      return "shuffler";
-    case ShuffleMode::kLatency:
-      return "latency";
-    case ShuffleMode::kNone:
-      break;
-  }
-  return "none";
-}
-
 }  // namespace sotto

@@ -32,26 +32,26 @@ LossBuilder::LossBuilder(double step, double reach) {
   while (2.0 * reach / step > static_cast<double>(kMost)) step *= 2.0;
   side_.step = step;
   side_.first = -static_cast<std::int64_t>(std::ceil(reach / step)) - 1;
-  side_.chances.assign(static_cast<std::size_t>(-2 * side_.first + 2), 0.0);
+  side_.probabilities.assign(static_cast<std::size_t>(-2 * side_.first + 2), 0.0);
   small_ = step <= 0x1p-7;
   scale_ = 1.0 / (small_ ? std::expm1(step) : std::expm1(-step));
 }
 
 PrivacyLoss::Side LossBuilder::finish(double error) && {
-  auto& chances = side_.chances;
+  auto& probabilities = side_.probabilities;
   // What is no number must not pass for nothing: it may hide any loss.
-  const auto broken = [](double chance) { return !(chance >= 0.0); };
-  if (std::any_of(chances.begin(), chances.end(), broken)) {
-    chances.clear();
+  const auto broken = [](double probability) { return !(probability >= 0.0); };
+  if (std::any_of(probabilities.begin(), probabilities.end(), broken)) {
+    probabilities.clear();
     side_.infinite = 1.0;
   }
-  const auto used = [](double chance) { return chance > 0.0; };
-  const auto last = std::find_if(chances.rbegin(), chances.rend(), used).base();
-  chances.erase(last, chances.end());
-  const auto first = std::find_if(chances.begin(), chances.end(), used);
-  side_.first += first - chances.begin();
-  chances.erase(chances.begin(), first);
-  if (chances.empty()) chances.push_back(0.0);  // all of it is infinite
+  const auto used = [](double probability) { return probability > 0.0; };
+  const auto last = std::find_if(probabilities.rbegin(), probabilities.rend(), used).base();
+  probabilities.erase(last, probabilities.end());
+  const auto first = std::find_if(probabilities.begin(), probabilities.end(), used);
+  side_.first += first - probabilities.begin();
+  probabilities.erase(probabilities.begin(), first);
+  if (probabilities.empty()) probabilities.push_back(0.0);  // all of it is infinite
   side_.slack = error + kFunction;
   return std::move(side_);
 }
@@ -74,39 +74,41 @@ void PrivacyLoss::coarsen(Side& side) {
   const bool odd = side.first % 2 != 0;
   const std::int64_t first = (side.first - (odd ? 1 : 0)) / 2;
   const std::size_t offset = odd ? 1 : 0;
-  std::vector<double> coarse((side.chances.size() + offset) / 2 + 1, 0.0);
-  for (std::size_t i = 0; i < side.chances.size(); ++i) {
-    const double chance = side.chances[i];
+  std::vector<double> coarse((side.probabilities.size() + offset) / 2 + 1, 0.0);
+  for (std::size_t i = 0; i < side.probabilities.size(); ++i) {
+    const double probability = side.probabilities[i];
     const std::size_t at = i + offset;
     if (at % 2 == 0) {
-      coarse[at / 2] += chance;
+      coarse[at / 2] += probability;
     } else {
-      coarse[at / 2] += chance * down;
-      coarse[at / 2 + 1] += chance - chance * down;
+      coarse[at / 2] += probability * down;
+      coarse[at / 2 + 1] += probability - probability * down;
     }
   }
-  side.chances = std::move(coarse);
+  side.probabilities = std::move(coarse);
   side.first = first;
   side.step *= 2.0;
   side.slack += 4.0 * kRounding;
 }
 
 void PrivacyLoss::trim(Side& side) {
-  auto& chances = side.chances;
+  auto& probabilities = side.probabilities;
   // The highest losses become infinite; the lowest are raised to the first that is kept.
   double cut = 0.0;
-  while (chances.size() > 1 && cut + chances.back() <= kTail) {
-    cut += chances.back();
-    chances.pop_back();
+  while (probabilities.size() > 1 && cut + probabilities.back() <= kTail) {
+    cut += probabilities.back();
+    probabilities.pop_back();
   }
   side.infinite += cut;
   cut = 0.0;
   std::size_t low = 0;
-  while (low + 1 < chances.size() && cut + chances[low] <= kTail) cut += chances[low++];
-  chances.erase(chances.begin(), chances.begin() + static_cast<std::ptrdiff_t>(low));
-  chances.front() += cut;
+  while (low + 1 < probabilities.size() && cut + probabilities[low] <= kTail)
+    cut += probabilities[low++];
+  probabilities.erase(probabilities.begin(),
+                      probabilities.begin() + static_cast<std::ptrdiff_t>(low));
+  probabilities.front() += cut;
   side.first += static_cast<std::int64_t>(low);
-  while (chances.size() > kPoints) coarsen(side);
+  while (probabilities.size() > kPoints) coarsen(side);
 }
 
 PrivacyLoss::Side PrivacyLoss::convolve(Side a, Side b) {
@@ -117,7 +119,7 @@ PrivacyLoss::Side PrivacyLoss::convolve(Side a, Side b) {
   if (b.step == 0.0) {                     // the loss 0 alone
     sum.step = a.step;
     sum.first = a.first;
-    sum.chances = std::move(a.chances);
+    sum.probabilities = std::move(a.probabilities);
     return sum;
   }
   trim(a);
@@ -126,17 +128,17 @@ PrivacyLoss::Side PrivacyLoss::convolve(Side a, Side b) {
   while (b.step < a.step) coarsen(b);
   sum.step = a.step;
   sum.first = a.first + b.first;
-  sum.chances.assign(a.chances.size() + b.chances.size() - 1, 0.0);
-  const std::size_t width = b.chances.size();
-  const double* const right = b.chances.data();
-  for (std::size_t i = 0; i < a.chances.size(); ++i) {
-    const double chance = a.chances[i];
-    if (chance == 0.0) continue;
-    double* const out = sum.chances.data() + i;
-    for (std::size_t j = 0; j < width; ++j) out[j] += chance * right[j];
+  sum.probabilities.assign(a.probabilities.size() + b.probabilities.size() - 1, 0.0);
+  const std::size_t width = b.probabilities.size();
+  const double* const right = b.probabilities.data();
+  for (std::size_t i = 0; i < a.probabilities.size(); ++i) {
+    const double probability = a.probabilities[i];
+    if (probability == 0.0) continue;
+    double* const out = sum.probabilities.data() + i;
+    for (std::size_t j = 0; j < width; ++j) out[j] += probability * right[j];
   }
-  sum.slack +=
-      static_cast<double>(std::min(a.chances.size(), width) + 2) * kRounding * (1.0 + sum.slack);
+  sum.slack += static_cast<double>(std::min(a.probabilities.size(), width) + 2) * kRounding *
+               (1.0 + sum.slack);
   trim(sum);
   return sum;
 }
@@ -174,7 +176,7 @@ PrivacyLoss PrivacyLoss::with(const PrivacyLoss& other) const {
 // (P, (1 - g) P + g Q) for epsilon < 0. Joined at 0, where the two curves meet, they are one pair.
 PrivacyLoss::Side PrivacyLoss::sampled(const Side& side, double rate) {
   const auto last =
-      static_cast<double>(side.first) + static_cast<double>(side.chances.size()) - 1.0;
+      static_cast<double>(side.first) + static_cast<double>(side.probabilities.size()) - 1.0;
   const double reach =
       std::max(std::abs(static_cast<double>(side.first)), std::abs(last)) * side.step;
   // ln(1 + g (e^l - 1)): close to g l for small losses, so the grid becomes finer by as much.
@@ -184,17 +186,17 @@ PrivacyLoss::Side PrivacyLoss::sampled(const Side& side, double rate) {
   };
   LossBuilder builder(side.step * rate, shrunk(reach) + side.step);
   double zero = (1.0 - rate) * side.infinite;
-  for (std::size_t i = 0; i < side.chances.size(); ++i) {
+  for (std::size_t i = 0; i < side.probabilities.size(); ++i) {
     const double loss = (static_cast<double>(side.first) + static_cast<double>(i)) * side.step;
-    const double chance = side.chances[i];
+    const double probability = side.probabilities[i];
     if (loss > 0.0) {
-      const double other = chance * std::exp(-loss);
-      builder.add(shrunk(loss), rate * chance + (1.0 - rate) * other);
-      zero += (1.0 - rate) * (chance - other);
+      const double other = probability * std::exp(-loss);
+      builder.add(shrunk(loss), rate * probability + (1.0 - rate) * other);
+      zero += (1.0 - rate) * (probability - other);
     } else if (loss < 0.0) {
-      builder.add(-shrunk(-loss), chance);
+      builder.add(-shrunk(-loss), probability);
     } else {
-      zero += chance;
+      zero += probability;
     }
   }
   builder.add(0.0, zero);
@@ -226,11 +228,11 @@ PrivacyLoss PrivacyLoss::poisson(double rate) const {
                        : std::log1p(rate * std::expm1(loss));
   };
   const double reach =
-      std::max(-std::log1p(-rate), std::abs(mixed(loss_at(side.chances.size())))) + side.step;
+      std::max(-std::log1p(-rate), std::abs(mixed(loss_at(side.probabilities.size())))) + side.step;
   LossBuilder forward(side.step * rate, reach), backward(side.step * rate, reach);
   double only_without = 1.0;
-  for (std::size_t i = 0; i < side.chances.size(); ++i) {
-    const double loss = loss_at(i), with = side.chances[i], without = with * std::exp(-loss);
+  for (std::size_t i = 0; i < side.probabilities.size(); ++i) {
+    const double loss = loss_at(i), with = side.probabilities[i], without = with * std::exp(-loss);
     forward.add(mixed(loss), rate * with + (1.0 - rate) * without);
     backward.add(-mixed(loss), without);
     only_without -= without;
@@ -246,11 +248,11 @@ PrivacyLoss PrivacyLoss::poisson(double rate) const {
 
 double PrivacyLoss::delta_of(const Side& side, double epsilon) {
   double sum = 0.0;
-  const auto size = static_cast<std::int64_t>(side.chances.size());
+  const auto size = static_cast<std::int64_t>(side.probabilities.size());
   for (std::int64_t i = size - 1; i >= 0; --i) {
     const double above = static_cast<double>(side.first + i) * side.step - epsilon;
     if (above <= 0.0) break;
-    sum -= side.chances[static_cast<std::size_t>(i)] * std::expm1(-above);
+    sum -= side.probabilities[static_cast<std::size_t>(i)] * std::expm1(-above);
   }
   return std::min(1.0, (side.infinite + sum) * (1.0 + 2.0 * side.slack + 1e-12));
 }
@@ -263,7 +265,8 @@ double PrivacyLoss::delta(double epsilon) const {
 double PrivacyLoss::epsilon(double delta) const {
   if (this->delta(0.0) <= delta) return 0.0;
   const auto reach = [](const Side& side) {
-    return (static_cast<double>(side.first) + static_cast<double>(side.chances.size())) * side.step;
+    return (static_cast<double>(side.first) + static_cast<double>(side.probabilities.size())) *
+           side.step;
   };
   double low = 0.0;
   double high = std::max(reach(forward_), backward_ ? reach(*backward_) : 0.0);
@@ -279,12 +282,13 @@ double PrivacyLoss::epsilon(double delta) const {
 double PrivacyLoss::renyi(double order) const {
   const auto of = [order](const Side& side) {
     if (side.infinite > 0.0) return std::numeric_limits<double>::infinity();
-    const auto last = static_cast<double>(side.first) + static_cast<double>(side.chances.size());
-    double sum = 0.0;  // of chance e^((order - 1)(loss - last)), so that nothing overflows
-    for (std::size_t i = 0; i < side.chances.size(); ++i) {
+    const auto last =
+        static_cast<double>(side.first) + static_cast<double>(side.probabilities.size());
+    double sum = 0.0;  // of probability e^((order - 1)(loss - last)), so that nothing overflows
+    for (std::size_t i = 0; i < side.probabilities.size(); ++i) {
       const double behind =
           (static_cast<double>(side.first) + static_cast<double>(i) - last) * side.step;
-      sum += side.chances[i] * std::exp((order - 1.0) * behind);
+      sum += side.probabilities[i] * std::exp((order - 1.0) * behind);
     }
     const double value =
         last * side.step +
@@ -311,7 +315,7 @@ PrivacyLoss PrivacyLoss::approximate(double epsilon, double delta) {
 PrivacyLoss PrivacyLoss::pure(double epsilon) { return approximate(epsilon, 0.0); }
 
 // The loss is N(m^2/2, m^2) under P and N(-m^2/2, m^2) under Q. What lies between two grid points
-// is split as LossBuilder splits single outputs; only its chances under P and Q are needed.
+// is split as LossBuilder splits single outputs; only its probabilities under P and Q are needed.
 PrivacyLoss PrivacyLoss::gaussian(double ratio) {
   if (ratio <= 0.0) return {};
   constexpr double kReach = 9.5;  // deviations; beyond lies 10^-21
@@ -324,7 +328,7 @@ PrivacyLoss PrivacyLoss::gaussian(double ratio) {
   const double middle = ratio * ratio / 2.0;
   side.first = static_cast<std::int64_t>(std::floor((middle - kReach * ratio) / side.step));
   const auto end = static_cast<std::int64_t>(std::ceil((middle + kReach * ratio) / side.step));
-  side.chances.assign(static_cast<std::size_t>(end - side.first) + 1, 0.0);
+  side.probabilities.assign(static_cast<std::size_t>(end - side.first) + 1, 0.0);
   const double shrink = -std::expm1(-side.step);
   for (std::int64_t i = side.first; i < end; ++i) {
     const double low = static_cast<double>(i) * side.step, high = low + side.step;
@@ -335,11 +339,11 @@ PrivacyLoss PrivacyLoss::gaussian(double ratio) {
     // the higher point, and all of it where e^low overflows.
     const double sure = lower - 1e-12 * p / shrink;
     const double kept = sure > 0.0 && sure <= p ? sure : 0.0;
-    side.chances[static_cast<std::size_t>(i - side.first)] += kept;
-    side.chances[static_cast<std::size_t>(i - side.first) + 1] += p - kept;
+    side.probabilities[static_cast<std::size_t>(i - side.first)] += kept;
+    side.probabilities[static_cast<std::size_t>(i - side.first) + 1] += p - kept;
   }
   side.infinite = upper(kReach) * 1.01;
-  side.chances.front() += side.infinite;  // below the grid: raised to its first point
+  side.probabilities.front() += side.infinite;  // below the grid: raised to its first point
   side.slack = 2e-12;
   return LossBuilder::symmetric(std::move(side));
 }

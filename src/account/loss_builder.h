@@ -1,7 +1,7 @@
 // Makes one side of a PrivacyLoss from outputs, one by one.
 //
-// An output with chance p and loss l between two grid points is split in two, one at each point, so
-// that both its chance under P and its chance p e^-l under Q are kept:
+// An output with probability p and loss l between two grid points is split in two, one at each
+// point, so that both its probability under P and its probability p e^-l under Q are kept:
 //
 //   p_low = p (e^(s - t) - 1) / (e^s - 1),  t = l - low, s the step;  p_high = p - p_low.
 //
@@ -25,17 +25,17 @@ class LossBuilder {
 
   static constexpr std::size_t kMost = std::size_t{1} << 16;
 
-  void add(double loss, double chance) {
+  void add(double loss, double probability) {
     const double at = loss / side_.step;
     const double low = std::floor(at);
     const auto i = static_cast<std::size_t>(low - static_cast<double>(side_.first));
-    const double lower = chance * share((low + 1.0 - at) * side_.step) * (1.0 - 1e-14);
-    side_.chances[i] += lower;
-    side_.chances[i + 1] += chance - lower;
+    const double lower = probability * share((low + 1.0 - at) * side_.step) * (1.0 - 1e-14);
+    side_.probabilities[i] += lower;
+    side_.probabilities[i + 1] += probability - lower;
   }
-  void add_infinite(double chance) { side_.infinite += chance; }
+  void add_infinite(double probability) { side_.infinite += probability; }
 
-  /// The side; `error` is what its chances may be wrong by, relatively.
+  /// The side; `error` is what its probabilities may be wrong by, relatively.
   PrivacyLoss::Side finish(double error) &&;
   /// Both directions alike, or each on its own.
   static PrivacyLoss symmetric(PrivacyLoss::Side side);

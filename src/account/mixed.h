@@ -1,9 +1,9 @@
 // Composition of unlike releases: pure ones of several sizes, and Gaussian noise.
 //
 // Equal pure ones have a closed optimum (Kairouz, Oh, Viswanath) and are answered by
-// composition_bounds(). All others go through the law of their summed privacy loss; the sum of
-// their epsilons (basic composition) and that of their Rényi divergences (Mironov 2017) stand
-// beside it.
+// composition_bounds(). All others go through the distribution of their summed privacy loss; the
+// sum of their epsilons (basic composition) and that of their Rényi divergences (Mironov 2017)
+// stand beside it.
 #pragma once
 
 #include <cstdint>

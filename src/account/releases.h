@@ -19,7 +19,8 @@ struct ReleaseKind {
   double epsilon = 0.0;
   double delta = 0.0;
   double ratio = 0.0;
-  double coupling = 0.0;  // of Gaussian noise: the chance to leave its exact law, in each report
+  double coupling =
+      0.0;  // of Gaussian noise: the probability to leave its exact distribution, in each report
   std::uint64_t count = 0;
 
   bool pure() const noexcept { return delta == 0.0 && ratio == 0.0; }
@@ -52,7 +53,7 @@ std::uint64_t count_of(const std::vector<ReleaseKind>& kinds);
 /// has another epsilon at another delta.
 bool composes(const std::vector<ReleaseKind>& kinds);
 
-/// The law of the summed loss, couplings aside. Many kinds are joined to the safe side.
+/// The distribution of the summed loss, couplings aside. Many kinds are joined to the safe side.
 PrivacyLoss loss_of(std::vector<ReleaseKind> kinds);
 /// The least epsilon at delta that is known; infinite where there is none.
 double composed_epsilon(const std::vector<ReleaseKind>& kinds, double delta);

@@ -123,7 +123,7 @@ PrivacyLoss loss_of_batches(const std::vector<Shown>& all) {
   return loss;
 }
 
-/// The chance that any report of the batches left its exact law.
+/// The probability that any report of the batches left its exact distribution.
 double coupling_of(const std::vector<Shown>& all) {
   double sum = 0.0;
   for (const Shown& shown : all) {
@@ -157,7 +157,7 @@ ShuffledEpsilon epsilon_at(const std::vector<Shown>& all, const Exposure& exposu
 std::string obstacle(const std::vector<const Mechanism*>& any,
                      const std::vector<ChunkKind>& kinds) {
   // A delta is either that of the sampler's arithmetic, which the coupling accounts for, or one of
-  // the exact law, for which nothing is known here.
+  // the exact distribution, for which nothing is known here.
   const bool only_arithmetic = std::ranges::all_of(
       kinds, [](const ChunkKind& kind) { return kind.background.coupling > 0.0; });
   for (const Mechanism* const mechanism : any) {

@@ -13,7 +13,7 @@ namespace {
 
 /// Sizes with this probability on either side are taken to give everything away.
 constexpr double kTail = 1e-18;
-/// Within so many deviations of the mean sizes are told apart; beyond, hardly.
+/// Within so many deviations of the mean, sizes are distinguished; beyond, they hardly are.
 constexpr double kBulk = 4.0;
 
 /// In deviations. A size may take long to account for.
@@ -36,10 +36,10 @@ PrivacyLoss PrivacyLoss::one_of(const std::vector<Weighted>& parts) {
     for (const Weighted& part : parts) {
       const Side& side = side_of(part.loss);
       slack = std::max(slack, side.slack);
-      unmoved.infinite += part.chance * side.infinite;
+      unmoved.infinite += part.probability * side.infinite;
       if (side.step == 0.0) continue;
       const double low = static_cast<double>(side.first) * side.step;
-      const double high = low + static_cast<double>(side.chances.size()) * side.step;
+      const double high = low + static_cast<double>(side.probabilities.size()) * side.step;
       step = std::min(step, side.step);
       reach = std::max({reach, std::abs(low), std::abs(high)});
     }
@@ -47,10 +47,10 @@ PrivacyLoss PrivacyLoss::one_of(const std::vector<Weighted>& parts) {
     LossBuilder builder(step, reach);
     for (const Weighted& part : parts) {
       const Side& side = side_of(part.loss);
-      for (std::size_t i = 0; i < side.chances.size(); ++i) {
-        if (side.chances[i] == 0.0) continue;
+      for (std::size_t i = 0; i < side.probabilities.size(); ++i) {
+        if (side.probabilities[i] == 0.0) continue;
         const double at = static_cast<double>(side.first) + static_cast<double>(i);
-        builder.add(at * side.step, part.chance * side.chances[i]);
+        builder.add(at * side.step, part.probability * side.probabilities[i]);
       }
     }
     builder.add_infinite(unmoved.infinite);
@@ -80,11 +80,11 @@ PrivacyLoss loss_over_sizes(std::uint64_t population, double share,
     const auto joined = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(width * deviation));
     std::uint64_t end = std::min(sizes.end(), size + joined);
     if (size == 0) end = 1;  // nobody takes part
-    double chance = 0.0;
-    for (std::uint64_t i = size; i < end; ++i) chance += sizes.chances[i - sizes.first];
+    double probability = 0.0;
+    for (std::uint64_t i = size; i < end; ++i) probability += sizes.probabilities[i - sizes.first];
     const PrivacyLoss nothing;
     parts.push_back(
-        {chance, size == 0 ? nothing : loss_of(size).sampled(rate_of(end - 1, population))});
+        {probability, size == 0 ? nothing : loss_of(size).sampled(rate_of(end - 1, population))});
     size = end;
   }
   parts.push_back({sizes.below + sizes.above, PrivacyLoss::approximate(0.0, 1.0)});
@@ -114,7 +114,7 @@ std::uint64_t size_not_exceeded(std::uint64_t population, double share, double t
   if (above > tail) return population;
   std::uint64_t size = sizes.end() - 1;
   for (; size > sizes.first; --size) {
-    above += sizes.chances[size - sizes.first] * (1.0 + 2.0 * kBinomialError);
+    above += sizes.probabilities[size - sizes.first] * (1.0 + 2.0 * kBinomialError);
     if (above > tail) break;
   }
   return size;

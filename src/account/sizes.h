@@ -9,18 +9,18 @@
 //
 // A_m with the client among the m, C_m with another one in its place. A_m and A'_m, as well as A_m
 // and C_m, differ in one report among m, so sampling without replacement holds for each size, with
-// the rate m / N. m has the same law for both data sets and is seen: delta is the mean over sizes
-// of that of one size, and the pair is the union of the sizes' pairs. The rate k / N of a fixed
-// number of reports would be wrong: larger batches are likelier to hold the client, smaller ones
-// hide less.
+// the rate m / N. m has the same distribution for both data sets and is seen: delta is the mean
+// over sizes of that of one size, and the pair is the union of the sizes' pairs. The rate k / N of
+// a fixed number of reports would be wrong: larger batches are likelier to hold the client, smaller
+// ones hide less.
 //
 // That holds whatever is known of a batch, but forgets that C_m and A'_m cannot both be far from
 // A_m for the same others. Where a client sends one report a round, more is true: silence is an
 // answer like any other. The server sees the answers of all N clients in an order that tells
 // nothing, and an answer is silence with probability 1 - q and a report otherwise. If the density
-// of every report lies in [g, g e^E] with respect to a law U, that of every answer lies in [v, v
-// e^E] with respect to V = ((1 - q) silence + q g U) / v, v = 1 - q + q g: the same bound holds,
-// with the floor v and N clients (account/shuffle.cpp).
+// of every report lies in [g, g e^E] with respect to a distribution U, that of every answer lies in
+// [v, v e^E] with respect to V = ((1 - q) silence + q g U) / v, v = 1 - q + q g: the same bound
+// holds, with the floor v and N clients (account/shuffle.cpp).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@
 
 namespace sotto {
 
-/// How far sizes are told apart, in deviations of their number. What is joined counts as the
+/// How finely sizes are distinguished, in deviations of their number. What is joined counts as the
 /// smallest batch and as the largest rate of it.
 enum class SizeDetail { kFine, kCoarse };
 

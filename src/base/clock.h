@@ -1,7 +1,8 @@
-// Elapsed wall-clock time.
+// Elapsed wall-clock time, and the time of day.
 #pragma once
 
 #include <chrono>
+#include <string>
 
 namespace sotto {
 
@@ -14,5 +15,8 @@ class Stopwatch {
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+/// The time in UTC, as strftime writes it.
+std::string utc_now(const char* format = "%Y-%m-%dT%H:%M:%SZ");
 
 }  // namespace sotto

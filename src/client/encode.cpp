@@ -17,7 +17,7 @@ namespace {
 
 TrainOptions encoder_options(const Recipe::Encode& encode) {
   TrainOptions options;
-  options.optimizer = optimizer_of(encode.optimizer);
+  options.optimizer = encode.optimizer;
   options.learning_rate = encode.lr;
   options.rate_decay = encode.lr_decay;
   options.weight_decay = encode.weight_decay;
@@ -46,7 +46,7 @@ std::span<std::uint8_t> row_of(Dataset& data, std::size_t i) {
 /// That a bit 0 is reported as 1, read off the affine decoding y -> (y - q) scale. Most bits of
 /// features are 0, and thousands of inputs that are never 0 would drown the others in one common
 /// sum. The mechanism is public, unlike the mean of anybody's bits.
-double chance_of_one(const Mechanism& mechanism) {
+double probability_of_one(const Mechanism& mechanism) {
   const std::int64_t sums[] = {0, 1};
   double decoded[2] = {};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -281,7 +281,7 @@ Result<void> Stage::run_client(Lane& lane, std::uint32_t client,
   }
   if (test_parts_) {
     const auto tested = test_parts_->client(client);
-    const bool randomized = recipe_.encode.test == "randomized";
+    const bool randomized = recipe_.encode.test == TestRecords::kRandomized;
     BitSource test_bits = BitSource::from_seed(seed(), "encode test", {client});
     SOTTO_CHECK(encode(lane, test, tested, randomized, test_bits, test_starts_[client], test_));
     for (std::size_t i = 0; i < tested.size(); ++i) {
@@ -324,7 +324,7 @@ nlohmann::json Stage::record() const {
           {"label_epsilon", number(privacy.label_epsilon())},
           {"report_epsilon", number(privacy.report_epsilon())},
           {"records_per_client", privacy.most_records},
-          {"test", encode.test},
+          {"test", name_of(encode.test)},
           {"local_accuracy", accuracy}};
 }
 
@@ -336,7 +336,7 @@ Result<EncodedClients> Stage::run(unsigned threads, const MakeFactory& make_fact
   std::vector<std::uint32_t> order(train_.size());
   std::iota(order.begin(), order.end(), 0U);
   Preprocess preprocess;
-  preprocess.mean = {static_cast<float>(chance_of_one(*plan_.privacy.bits))};
+  preprocess.mean = {static_cast<float>(probability_of_one(*plan_.privacy.bits))};
   preprocess.deviation = {1.0F};
   return EncodedClients{{clients_.data.name, std::move(train_), std::move(test_)},
                         Partition(std::move(order), starts_),

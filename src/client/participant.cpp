@@ -91,7 +91,7 @@ Result<Outline> outline_of(const Recipe& recipe, const ParticipantOptions& optio
     outline.work = work_of(recipe, *network);
     SOTTO_CHECK(identity::check(limits, outline.work));
     outline.layout = network->layout();
-    if (recipe.bound.range != "fixed") {
+    if (recipe.bound.range != RangeRule::kFixed) {
       BitSource bits = BitSource::from_seed(seed, "initialise");
       outline.initial = network->initialise(bits);
     }
@@ -199,7 +199,7 @@ Result<Spent> Participant::whole_cost() const {
               planner_.parts(schedule.first_round_of(slot), own_group()));
     const Cost cost = charge_of(parts).cost;
     // Who is picked is the server's choice, so the client counts on being in every round.
-    const bool once = recipe_.federation.selection == "once";
+    const bool once = recipe_.federation.selection == SelectionRule::kOnce;
     for (std::uint64_t i = once ? 1 : schedule.rounds_of(slot); i > 0; --i) spending.add(cost);
   }
   return spending.spent();
@@ -270,8 +270,9 @@ Result<std::vector<Envelope>> Participant::report(const TaskHeader& task,
   SOTTO_CHECK(check_policy(parts));
   SOTTO_TRY(const ReportForm form,
             ReportForm::make(parts, static_cast<std::size_t>(recipe_.shuffle.split)));
-  const Terms terms{options_.run, recipe_.fingerprint(), recipe_.shuffle.mode == "shuffler",
-                    options_.server_key, options_.authority};
+  const Terms terms{options_.run, recipe_.fingerprint(),
+                    recipe_.shuffle.mode == ShuffleMode::kShuffler, options_.server_key,
+                    options_.authority};
   contract_ = make_contract(terms, task.round, task.group, parts, form, model_digest(model));
   const RoundCharge cost = charge_of(parts);
   SOTTO_TRY(last_, ledger_->charge({options_.name, dataset_, options_.task, task.round,

@@ -9,7 +9,7 @@ namespace {
 
 TrainOptions train_options(const Recipe& recipe) {
   TrainOptions options;
-  options.optimizer = optimizer_of(recipe.train.optimizer);
+  options.optimizer = recipe.train.optimizer;
   options.learning_rate = recipe.train.lr;
   options.momentum = recipe.train.momentum;
   options.weight_decay = recipe.train.weight_decay;
@@ -23,7 +23,7 @@ TrainOptions train_options(const Recipe& recipe) {
 
 Result<Preprocess> recipe_preprocess(const Recipe& recipe, const Dataset& like) {
   Preprocess preprocess;
-  if (recipe.data.normalize && recipe.data.features == "none") {
+  if (recipe.data.normalize && !recipe.data.has_features()) {
     const KnownSet* const known = find_known_set(recipe.data.name);
     if (!recipe.data.mean.empty()) {
       preprocess.mean.assign(recipe.data.mean.begin(), recipe.data.mean.end());
@@ -57,7 +57,7 @@ Result<std::shared_ptr<const TrainerFactory>> recipe_factory(const Recipe& recip
   request.file = recipe.model.file;
   request.device = recipe.train.device;
   request.engine = recipe.train.engine;
-  request.gradients = recipe.bound.payload == "gradient";
+  request.gradients = recipe.bound.payload == Payload::kGradient;
   if (recipe.model.file.empty()) {
     SOTTO_TRY(request.network, find_network(recipe.model.name, request.input, request.classes));
   }
@@ -68,12 +68,12 @@ Result<std::shared_ptr<const TrainerFactory>> recipe_factory(const Recipe& recip
 
 ClientSettings recipe_client_settings(const Recipe& recipe, const Dataset& data,
                                       Preprocess preprocess) {
-  return {&data, std::move(preprocess), train_options(recipe), recipe.bound.buffers == "local",
-          recipe.train.keep_optimizer};
+  return {&data, std::move(preprocess), train_options(recipe),
+          recipe.bound.buffers == BufferRule::kLocal, recipe.train.keep_optimizer};
 }
 
 bool uses_batch_statistics(const Recipe& recipe, const Layout& layout) {
-  return layout.parameter_count() < layout.size() && recipe.bound.buffers != "perturb";
+  return layout.parameter_count() < layout.size() && recipe.bound.buffers != BufferRule::kPerturb;
 }
 
 Result<std::vector<float>> starting_weights(const Recipe& recipe, const RunOptions& options,
@@ -88,11 +88,6 @@ Result<std::vector<float>> starting_weights(const Recipe& recipe, const RunOptio
                                        std::to_string(options.initial_weights.size()));
   }
   return options.initial_weights;
-}
-
-Optimizer optimizer_of(std::string_view name) {
-  if (name == "adam") return Optimizer::kAdam;
-  return name == "rmsprop" ? Optimizer::kRmsprop : Optimizer::kSgd;
 }
 
 }  // namespace sotto

@@ -31,6 +31,4 @@ bool uses_batch_statistics(const Recipe& recipe, const Layout& layout);
 Result<std::vector<float>> starting_weights(const Recipe& recipe, const RunOptions& options,
                                             const TrainerFactory& factory);
 
-Optimizer optimizer_of(std::string_view name);
-
 }  // namespace sotto

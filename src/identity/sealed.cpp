@@ -40,7 +40,7 @@ const unsigned char* take(const unsigned char* in, T& value) {
   return in;
 }
 
-/// Plaintext that is wiped: it is a report, but nobody's business on the way.
+/// Plaintext, zeroed on destruction.
 class Wiped {
  public:
   static Wiped zeros(std::size_t size) { return {std::make_unique<unsigned char[]>(size), size}; }

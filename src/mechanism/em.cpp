@@ -51,13 +51,13 @@ class EmChannel final : public GeometricChannel {
  public:
   EmChannel(const DecimalGrid& grid, double rate)
       : GeometricChannel(
-            grid, GeometricLaw{
+            grid, GeometricDistribution{
                       .rate = rate, .reach = grid.radius(), .bound = grid.radius(), .cut = true}) {}
 
   /// Z = ((1 - q^(l+1)) + q (1 - q^u)) / (1 - q) for l steps below and u above.
   double log_prob(Symbol symbol, float weight) const override {
     if (symbol < smallest() || symbol > largest()) return -std::numeric_limits<double>::infinity();
-    const double rate = law().rate;
+    const double rate = distribution().rate;
     const auto input = static_cast<double>(input_of(weight));
     const auto reach = static_cast<double>(grid().radius());
     const double below = -std::expm1(-rate * (reach + input + 1.0));
@@ -68,7 +68,7 @@ class EmChannel final : public GeometricChannel {
 
   Moments moments(float weight) const override {
     const std::int64_t input = input_of(weight);
-    const Wide q = exp(-Wide(law().rate));
+    const Wide q = exp(-Wide(distribution().rate));
     const ArmSums down(q, static_cast<double>(grid().radius() + input));
     const ArmSums up(q, static_cast<double>(grid().radius() - input));
     const Wide total = 1 + down.zeroth + up.zeroth;
@@ -82,11 +82,11 @@ class EmChannel final : public GeometricChannel {
   /// Of all inputs the two ends have the least probability for an output y: by the bounds above,
   /// with m the steps from v to the end that lies beyond it as seen from y, P(y | v) is at least
   /// e^(-a |v - y| - a m) / Z(end) = P(y | end). So the minimum is q^(|y| + R) / Z(end), with
-  /// respect to the law in proportion to it no density exceeds e^epsilon times the floor, and the
-  /// floor is its sum, q^R (1 + q - 2 q^(R+1)) / (1 - q^(2R+1)): near 2 / (1 + e^(eps/2)).
+  /// respect to the distribution in proportion to it no density exceeds e^epsilon times the floor,
+  /// and the floor is its sum, q^R (1 + q - 2 q^(R+1)) / (1 - q^(2R+1)): near 2 / (1 + e^(eps/2)).
   Background background() const override {
     if (grid().radius() == 0) return {0.0, 1.0};
-    const Wide q = exp(-Wide(law().rate));
+    const Wide q = exp(-Wide(distribution().rate));
     const Wide far = pow(q, Wide(grid().radius()));
     const Wide floor = far * (1 + q - 2 * q * far) / (1 - q * far * far);
     // 512 bits lose at most 3 * 80 of them; no double is as fine.

@@ -101,7 +101,8 @@ class Gaussian final : public VectorMechanism {
     return {static_cast<double>(x[output]), 0.0, sigma_ * sigma_ + step() * step() / 12.0};
   }
 
-  /// Normal laws differ by more than any epsilon; what is known is how far doubles may go astray.
+  /// Normal distributions differ by more than any epsilon; what is known is how far doubles may go
+  /// astray.
   Background background(std::size_t /*first*/, std::size_t /*count*/) const override {
     Background background;
     background.coupling = coupling_of(static_cast<double>(dimension()), 1.001 * norm() / sigma_);
@@ -112,7 +113,7 @@ class Gaussian final : public VectorMechanism {
             real_constant("step", step())};
   }
 
-  /// The normal law is continuous and has no integers to count; its lattice has no gap.
+  /// The normal distribution is continuous and has no integers to count; its lattice has no gap.
   bool sums_to_one(std::span<const float> /*x*/, std::size_t /*output*/) const override {
     return static_cast<double>(largest_symbol()) * step() >= kReach * sigma_ + norm();
   }

@@ -19,7 +19,7 @@ constexpr ParameterInfo kParameters[] = {
      .low = 0.0,
      .high = 1.0,
      .integer = true,
-     .preset = 1.0,
+     .default_value = 1.0,
      .meaning = "0: reports are taken as they are, without dividing by p - q"}};
 
 Result<std::shared_ptr<const Channel>> make_channel(const Range& range,

@@ -34,15 +34,15 @@ double bound_of(const DecimalGrid& grid, double epsilon) {
 class LaplaceChannel final : public GeometricChannel {
  public:
   LaplaceChannel(const DecimalGrid& grid, double epsilon)
-      : GeometricChannel(grid,
-                         GeometricLaw{.rate = exact::divide_down(epsilon, steps_of(grid)),
-                                      .reach = grid.radius(),
-                                      .bound = static_cast<std::int64_t>(bound_of(grid, epsilon)),
-                                      .cut = false}) {}
+      : GeometricChannel(
+            grid, GeometricDistribution{.rate = exact::divide_down(epsilon, steps_of(grid)),
+                                        .reach = grid.radius(),
+                                        .bound = static_cast<std::int64_t>(bound_of(grid, epsilon)),
+                                        .cut = false}) {}
 
   double log_prob(Symbol symbol, float weight) const override {
     if (symbol < smallest() || symbol > largest()) return -std::numeric_limits<double>::infinity();
-    const double rate = law().rate;
+    const double rate = distribution().rate;
     const double distance = std::abs(static_cast<double>(symbol - input_of(weight)));
     // An end gathers its tail: P(noise >= m) = q^m / (1 + q).
     const bool end = symbol == smallest() || symbol == largest();
@@ -52,14 +52,15 @@ class LaplaceChannel final : public GeometricChannel {
 
   Moments moments(float weight) const override {
     // 2q / (1 - q)^2 = 1 / (2 sinh^2(a / 2)); gathering the tails changes it by less than 2^-100.
-    const double half = std::sinh(law().rate / 2.0) * grid().scale();
+    const double half = std::sinh(distribution().rate / 2.0) * grid().scale();
     return {grid().value(input_of(weight)), 0.0, 0.5 / half / half};
   }
 
-  /// Relative to the law of the middle input 0 the density is q^(|y - v| - |y|), and q^-+v for the
-  /// ends: between q^R and q^-R, which are e^(-eps/2) and e^(eps/2).
+  /// Relative to the distribution of the middle input 0 the density is q^(|y - v| - |y|), and q^-+v
+  /// for the ends: between q^R and q^-R, which are e^(-eps/2) and e^(eps/2).
   Background background() const override {
-    const double most = exact::multiply_up(law().rate, static_cast<double>(grid().radius()));
+    const double most =
+        exact::multiply_up(distribution().rate, static_cast<double>(grid().radius()));
     const exact::Rational unit(exact::Integer(1) << kUnit);
     const exact::Rational floor(exact::floor_times_exp(unit, -most), exact::Integer(1) << kUnit);
     return {worst_case().epsilon, exact::round_down(floor)};

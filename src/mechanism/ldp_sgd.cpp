@@ -7,13 +7,14 @@
 //
 // Sampled: k = the lattice point of v (4096 sqrt(d) v, rounded), then +-k. Let low be the least
 // integer with 2^64 - low <= e^eps low. k does not depend on x, and the last coin turns the sign
-// with low of 2^64 chances, whatever the side test said, so
+// for low of 2^64 words, whatever the side test said, so
 //
 //   P(y | x) = P(k = y) a + P(k = -y) b with low <= 2^64 a, 2^64 b <= 2^64 - low
 //
-// and epsilon is exact in integers for every law of k and every side test: floats are good enough.
-// Only the mean needs more: k is symmetric (normal.h), roundings and sums are odd, a tie is decided
-// by a fair coin; then a = b, which is what log_prob() tells, and nothing pulls to one side.
+// and epsilon is exact in integers for every distribution of k and every side test: floats are good
+// enough. Only the mean needs more: k is symmetric (normal.h), roundings and sums are odd, a tie is
+// decided by a fair coin; then a = b, which is what log_prob() tells, and nothing pulls to one
+// side.
 #include <cmath>
 #include <cstring>
 
@@ -72,8 +73,8 @@ class LdpSgd final : public VectorMechanism {
     const exact::Integer plus = exact::Integer(last_plus(norm_of(x))) + 1;
     const exact::Integer likely = side > 0.0 ? plus : exact::Integer(whole() - plus);
     if (side == 0.0) return std::log(0.5);
-    const exact::Integer chances = likely * (whole() - low_) + (whole() - likely) * low_;
-    return exact::log_ratio(chances, whole() * whole());
+    const exact::Integer words = likely * (whole() - low_) + (whole() - likely) * low_;
+    return exact::log_ratio(words, whole() * whole());
   }
 
   std::optional<double> log_prob_along(double product, double norm) const override {
@@ -91,8 +92,8 @@ class LdpSgd final : public VectorMechanism {
     return {mean, 0.0, length_ * length_ / d + lattice - mean * mean};
   }
 
-  /// Relative to U(y) = (P(k = y) + P(k = -y)) / 2 the law above has a density that is a mean of
-  /// 2a and 2b: from 2 low / 2^64 on, and at most e^epsilon times that.
+  /// Relative to U(y) = (P(k = y) + P(k = -y)) / 2 the distribution above has a density that is a
+  /// mean of 2a and 2b: from 2 low / 2^64 on, and at most e^epsilon times that.
   Background background(std::size_t first, std::size_t count) const override {
     const double floor = exact::round_down(exact::Rational(low_, whole() / 2));
     return {guarantee().epsilon, first == 0 && count == outputs() ? floor : 0.0};
@@ -102,7 +103,7 @@ class LdpSgd final : public VectorMechanism {
             integer_constant("largest symbol", largest_symbol()), real_constant("step", step())};
   }
 
-  /// Relative to the law of the direction, whose two signs have together one chance of one.
+  /// Relative to the distribution of the direction, whose two signs together are one output.
   bool sums_to_one(std::span<const float> /*x*/, std::size_t /*output*/) const override {
     const exact::Integer right = whole() - low_;
     return low_ > 0 && right + low_ == whole();
@@ -176,7 +177,7 @@ class LdpSgd final : public VectorMechanism {
     if (from != to) std::memcpy(to, from, count_of(block) * sizeof *to);
   }
 
-  std::uint64_t low_;    // chances of 2^64 for the wrong side
+  std::uint64_t low_;    // so many of 2^64 words give the wrong side
   double length_ = 0.0;  // of a decoded report
 };
 

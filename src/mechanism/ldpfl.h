@@ -18,7 +18,7 @@ inline constexpr ParameterInfo kCoefficient{.name = "coefficient",
                                             .low = 0.0,
                                             .high = 1e6,
                                             .low_open = true,
-                                            .preset = 10.0,
+                                            .default_value = 10.0,
                                             .meaning = "LDPFL's privacy budget coefficient alpha"};
 
 /// A design whose thresholds are still to be set: code, claim, and the words that go with it.

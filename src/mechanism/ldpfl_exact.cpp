@@ -10,7 +10,7 @@
 // half unless B is of the order of eps. Hence few features and few bits of each: `whole` and
 // `fraction` say which are kept. What a linear model on bits and label learns from is shrunk by
 // tanh((1-s) eps / 2B) (e^(s eps) - 1) / (e^(s eps) + K - 1), which is largest at s = 1/2 for small
-// eps (and near 0.45 at eps 8, K 10): the preset share.
+// eps (and near 0.45 at eps 8, K 10): the default share.
 #include <algorithm>
 
 #include "mechanism/bit/bit.h"
@@ -23,12 +23,12 @@ constexpr ParameterInfo kClasses{
     .low = 0.0,
     .high = 65536.0,
     .integer = true,
-    .preset = 0.0,
+    .default_value = 0.0,
     .meaning = "classes of the label, which is the last value; 0: none"};
 constexpr ParameterInfo kLabelShare{.name = "label_share",
                                     .low = 0.0,
                                     .high = 1.0,
-                                    .preset = 0.5,
+                                    .default_value = 0.5,
                                     .meaning = "share of epsilon for the label, if there is one"};
 constexpr ParameterInfo kParameters[] = {kEpsilon, kWhole, kFraction, kClasses, kLabelShare};
 

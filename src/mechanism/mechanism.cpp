@@ -38,7 +38,7 @@ Result<void> check_value(const MechanismInfo& info, const ParameterInfo& paramet
                                      " = " + short_number(value) + "; valid: " + parameter.valid());
 }
 
-/// Every given name must be known and every value valid; fills in the presets.
+/// Every given name must be known and every value valid; fills in the defaults.
 Result<Parameters> complete(const MechanismInfo& info, const Parameters& given) {
   std::vector<std::string> names;
   for (const ParameterInfo& parameter : info.parameters) names.emplace_back(parameter.name);
@@ -55,8 +55,8 @@ Result<Parameters> complete(const MechanismInfo& info, const Parameters& given) 
     if (it != given.end()) {
       SOTTO_CHECK(check_value(info, parameter, it->second));
       all[std::string(parameter.name)] = it->second;
-    } else if (parameter.preset) {
-      all[std::string(parameter.name)] = *parameter.preset;
+    } else if (parameter.default_value) {
+      all[std::string(parameter.name)] = *parameter.default_value;
     } else if (parameter.required) {
       return fail(ErrorKind::kUsage, std::string(info.name) + " needs " +
                                          std::string(parameter.name) + ", " + parameter.valid() +
@@ -109,7 +109,7 @@ bool ParameterInfo::accepts(double value) const {
 }
 
 Background Mechanism::background(std::size_t, std::size_t) const {
-  // With a delta, laws may differ by more than any epsilon.
+  // With a delta, distributions may differ by more than any epsilon.
   Background background;
   const Guarantee whole = guarantee();
   if (whole.delta == 0.0) background.epsilon = whole.epsilon;

@@ -1,13 +1,14 @@
 // `optimal`: the unbiased eps-LDP mechanism with the least worst-case variance.
 //
-// Why a window: let l(y) be the least probability of output y over all inputs. Every input's law
-// lies between l and e^eps l. Among the laws with a given mean, the one of least variance puts
-// e^eps l on an interval of outputs and l elsewhere (a linear program in the density p / l with one
-// constraint besides the mass: bang-bang, and the variance is convex in y). Measured in l-mass all
-// these intervals are equally long, since each law sums to one. So with outputs replaced by their
-// l-quantiles, cut into N slots of equal l-mass, the best mechanism is the window channel
-// (mechanism/window.h) with some odd ascending values v(k), and mechanism/window_solver.h finds
-// those: a convex minimax. Privacy and unbiasedness do not depend on how well it does that.
+// Why a window: let l(y) be the least probability of output y over all inputs. Every input's
+// distribution lies between l and e^eps l. Among the distributions with a given mean, the one of
+// least variance puts e^eps l on an interval of outputs and l elsewhere (a linear program in the
+// density p / l with one constraint besides the mass: bang-bang, and the variance is convex in y).
+// Measured in l-mass all these intervals are equally long, since each distribution sums to one. So
+// with outputs replaced by their l-quantiles, cut into N slots of equal l-mass, the best mechanism
+// is the window channel (mechanism/window.h) with some odd ascending values v(k), and
+// mechanism/window_solver.h finds those: a convex minimax. Privacy and unbiasedness do not depend
+// on how well it does that.
 #include <cmath>
 #include <map>
 #include <mutex>

@@ -2,8 +2,8 @@
 // sphere that lies in the cap {v : <v, u> >= gamma} around the client's direction u with
 // probability p, uniform there, and otherwise uniform on the rest of the sphere.
 //
-//   q = P(cap) under the uniform law; epsilon = ln(p (1 - q) / (q (1 - p))); E[v] = M u with
-//   M = p S / q - (1 - p) S / (1 - q), S = E[<v, u>; cap]; decoding divides by M.
+//   q = P(cap) under the uniform distribution; epsilon = ln(p (1 - q) / (q (1 - p))); E[v] = M u
+//   with M = p S / q - (1 - p) S / (1 - q), S = E[<v, u>; cap]; decoding divides by M.
 //
 // p and q are integers over 2^64, and gamma is the real number that q belongs to: it is never
 // compared with. The cap is chosen by an integer coin; t = <v, u> is the quantile of a uniform
@@ -84,8 +84,9 @@ class PrivUnit final : public VectorMechanism {
     return VectorMechanism::alphabet(output);
   }
 
-  /// ln of the density relative to the uniform law, at the direction that the report is decoded to;
-  /// in one dimension, where each of two directions has half of that law, ln of the probability.
+  /// ln of the density relative to the uniform distribution, at the direction that the report is
+  /// decoded to; in one dimension, where each of two directions has half of that distribution, ln
+  /// of the probability.
   double log_prob(std::span<const Symbol> report, std::span<const float> x) const override {
     const double length = norm_of(x);
     return length > 0.0 ? log_density(symbols_dot(report, x) / (length * reach()), length)
@@ -116,8 +117,8 @@ class PrivUnit final : public VectorMechanism {
            cap_.q <= whole() / 2;
   }
 
-  /// Relative to the uniform law the density is p / q in the cap and (1 - p) / (1 - q) outside, or
-  /// a mixture of both; rounding to the lattice takes means of it.
+  /// Relative to the uniform distribution the density is p / q in the cap and (1 - p) / (1 - q)
+  /// outside, or a mixture of both; rounding to the lattice takes means of it.
   Background background(std::size_t first, std::size_t count) const override {
     const exact::Rational outside(whole() - cap_.p, whole() - cap_.q);
     const double floor = first == 0 && count == outputs() ? exact::round_down(outside) : 0.0;

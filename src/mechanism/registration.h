@@ -11,8 +11,8 @@ namespace sotto {
 
 struct Registration {
   MechanismInfo info;
-  /// Parameters are complete, finite and inside their intervals when this is called; presets are
-  /// filled in, and only those that are neither required nor preset may be missing.
+  /// Parameters are complete, finite and inside their intervals when this is called; defaults are
+  /// filled in, and only those that are neither required nor default may be missing.
   Result<std::unique_ptr<Mechanism>> (*make)(Domain domain, const Parameters& parameters);
 };
 
@@ -21,7 +21,7 @@ struct Registration {
 #undef SOTTO_MECHANISM
 
 // Parameters that many mechanisms share.
-/// Below the least, chances of 64 bits would have next to nothing to tell apart.
+/// Below the least, probabilities of 64 bits would have next to nothing to tell apart.
 inline constexpr ParameterInfo kEpsilon{.name = "epsilon",
                                         .low = 1e-9,
                                         .high = 1000.0,
@@ -31,7 +31,7 @@ inline constexpr ParameterInfo kPrecision{
     .low = 0.0,
     .high = 15.0,
     .integer = true,
-    .preset = 4.0,
+    .default_value = 4.0,
     .meaning = "decimals of the grid: its step is 10^-precision"};
 
 /// What SRR-FL and LDP-FL count on when they call one weight's epsilon a client's.

@@ -33,7 +33,7 @@ constexpr ParameterInfo kParameters[] = {
      .low = 0.0,
      .high = 1.0,
      .integer = true,
-     .preset = 0.0,
+     .default_value = 0.0,
      .meaning = "1: decoding divides by the least-squares slope of E[y | w]"}};
 
 Result<std::vector<std::int64_t>> sizes_for(const DecimalGrid& grid, const SrrSetting& setting) {

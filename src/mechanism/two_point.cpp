@@ -143,7 +143,7 @@ class TwoPointChannel final : public Channel {
             real_constant("centre", range_.centre)};
   }
 
-  /// There are two symbols, with T and 2^64 - T of 2^64 chances: they do where T is no more.
+  /// There are two symbols, with T and 2^64 - T of 2^64 words, which add up where T is no more.
   bool sums_to_one(float weight) const override {
     const std::uint64_t plus = threshold_of(weight);
     const std::uint64_t minus = 0 - plus;

@@ -44,7 +44,7 @@ struct Verification {
 };
 
 /// The mechanism called `info.name`, as make_mechanism() makes it from `parameters`. `shown` inputs
-/// go into the table; `progress` is told how many of how many steps of a stage are done.
+/// go into the table; `progress` receives how many of how many steps of a stage are done.
 using VerifyProgress = std::function<void(std::size_t, std::size_t, const char* stage)>;
 Verification verify(const MechanismInfo& info, std::unique_ptr<Mechanism> mechanism,
                     const Parameters& parameters, std::size_t shown,

@@ -56,6 +56,8 @@ std::string_view name_of(ErrorKind kind) {
       return "corrupt";
     case ErrorKind::kIo:
       return "io";
+    case ErrorKind::kBusy:
+      return "busy";
     case ErrorKind::kRefused:
       return "refused";
     case ErrorKind::kInternal:

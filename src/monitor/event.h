@@ -37,7 +37,7 @@ enum class What {
 };
 
 std::string_view name_of(What what);
-/// "usage", "not-found", "corrupt", "io", "refused", "internal".
+/// "usage", "not-found", "corrupt", "io", "busy", "refused", "internal".
 std::string_view name_of(ErrorKind kind);
 
 struct Event {

@@ -108,7 +108,8 @@ std::string metrics_text(const State& state) {
               state.facts.role == "client" ? "Reports that were handed in." : "Reports taken.",
               state.accepted);
   out.head("sotto_reports_refused_total", "counter", "Reports and batches that were not taken.");
-  for (const ErrorKind kind : {ErrorKind::kCorrupt, ErrorKind::kRefused, ErrorKind::kIo}) {
+  for (const ErrorKind kind :
+       {ErrorKind::kCorrupt, ErrorKind::kRefused, ErrorKind::kIo, ErrorKind::kBusy}) {
     const auto found = state.refused.find(kind);
     out.sample("sotto_reports_refused_total{kind=\"" + std::string(name_of(kind)) + "\"}",
                found == state.refused.end() ? 0.0 : static_cast<double>(found->second));

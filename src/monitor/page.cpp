@@ -202,7 +202,7 @@ function refusals(state) {
     const row = make("tr");
     row.append(make("td", one.name), make("td", number(one.count), "count"),
                make("td", one.time.slice(11, 19)),
-               make("td", one.text + (one.kind === "io" ? " (may pass; its sender tries again)" : "")));
+               make("td", one.text + (one.kind === "io" || one.kind === "busy" ? " (may pass; its sender tries again)" : "")));
     table.append(row);
   }
   at("refusals").replaceChildren(table);

@@ -61,7 +61,7 @@ Claim record_claim(const TrainOptions& options, const TrainingFacts& facts, doub
 
 /// Whether what a client sends is linear in its noise.
 bool one_plain_step(const Recipe& recipe, const TrainOptions& options, const TrainingFacts& facts) {
-  if (recipe.train.optimizer != "sgd" || recipe.train.momentum != 0.0) return false;
+  if (recipe.train.optimizer != Optimizer::kSgd || recipe.train.momentum != 0.0) return false;
   return std::ranges::all_of(
       facts.samples, [&](std::size_t samples) { return lots_of(options, samples).steps <= 1; });
 }

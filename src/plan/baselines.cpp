@@ -18,7 +18,7 @@ Result<void> check_baselines(const std::map<std::string, std::string>& given,
   if (train.noise > 0.0 && train.clip == 0.0) {
     return wrong("train.noise", "noise is measured in clips; give train.clip too");
   }
-  if (recipe.train.clip > 0.0 && recipe.bound.payload == "gradient") {
+  if (recipe.train.clip > 0.0 && recipe.bound.payload == Payload::kGradient) {
     return wrong("train.clip", "DP-SGD trains; with bound.payload = \"gradient\" nothing does");
   }
   const Recipe::Aggregate& aggregate = recipe.aggregate;
@@ -27,7 +27,7 @@ Result<void> check_baselines(const std::map<std::string, std::string>& given,
       return wrong(key, "belongs to secure aggregation; give aggregate.secure = true");
     }
   }
-  if (aggregate.secure && recipe.shuffle.mode == "shuffler") {
+  if (aggregate.secure && recipe.shuffle.mode == ShuffleMode::kShuffler) {
     return wrong(
         "aggregate.secure",
         "masks of all clients cancel in one sum, and there is nothing to shuffle; keep one "
@@ -37,13 +37,13 @@ Result<void> check_baselines(const std::map<std::string, std::string>& given,
     return wrong("aggregate.honest",
                  "divides the noise of DP-SGD; give train.clip and train.noise");
   }
-  if (recipe.federation.mode != "local") return {};
+  if (!learns_alone(recipe)) return {};
   if (recipe.federation.k > 0 || recipe.federation.fraction < 1.0) {
     return wrong(
         "federation.mode",
         "\"local\" sends nothing, so nobody is picked; leave federation.k and fraction out");
   }
-  if (recipe.privacy.mechanism != "none" || aggregate.secure || recipe.shuffle.mode != "none") {
+  if (recipe.privacy.on() || aggregate.secure || recipe.shuffle.mode != ShuffleMode::kNone) {
     return wrong("federation.mode",
                  "\"local\" sends nothing that privacy.mechanism, aggregate.secure or shuffle.mode "
                  "could protect; leave them out");

@@ -22,7 +22,9 @@ namespace sotto {
 /// their places.
 Result<void> check_baselines(const std::map<std::string, std::string>& given, const Recipe& recipe);
 
-inline bool learns_alone(const Recipe& recipe) { return recipe.federation.mode == "local"; }
+inline bool learns_alone(const Recipe& recipe) {
+  return recipe.federation.mode == FederationMode::kLocal;
+}
 inline bool trains_privately(const Recipe& recipe) { return recipe.train.clip > 0.0; }
 /// Noise that is enough only when the reports of several clients are added.
 inline bool is_hybrid(const Recipe& recipe) { return recipe.aggregate.honest > 0; }

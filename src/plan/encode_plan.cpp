@@ -51,7 +51,7 @@ Result<EncodePlan> plan_encoding(const Recipe& recipe, SampleShape input, std::i
   auto network = find_network(encode.network, input, trained_on ? trained_on->classes : classes);
   if (!network) return at(recipe.file + ": encode.network", network.error());
   plan.network = std::move(*network);
-  plan.layer = encode.layer == "scores" ? FeatureLayer::kScores : FeatureLayer::kFlatten;
+  plan.layer = encode.layer;
   plan.outputs = static_cast<std::size_t>(
       plan.layer == FeatureLayer::kScores ? plan.network.classes : plan.network.features());
   if (plan.outputs == 0) {

@@ -9,7 +9,8 @@
 namespace sotto {
 
 std::vector<std::size_t> sent_tensors(const Recipe& recipe, const Layout& layout) {
-  const bool buffers = recipe.bound.buffers == "perturb" && recipe.bound.payload != "gradient";
+  const bool buffers =
+      recipe.bound.buffers == BufferRule::kPerturb && recipe.bound.payload != Payload::kGradient;
   std::vector<std::size_t> sent;
   for (std::size_t i = 0; i < layout.tensors().size(); ++i) {
     if (buffers || layout.tensors()[i].role == TensorRole::kParameter) sent.push_back(i);

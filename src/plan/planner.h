@@ -21,7 +21,7 @@ namespace sotto {
 class Planner {
  public:
   /// `initial` may be empty where the weights are not known yet; ranges that depend on them are
-  /// then those of start_ranges. `sampling` is the chance of a client to be in a round.
+  /// then those of start_ranges. `sampling` is the probability of a client to be in a round.
   static Result<Planner> make(const Recipe& recipe, const Layout& layout,
                               std::span<const float> initial, double sampling,
                               std::optional<std::uint32_t> client = {});
@@ -50,7 +50,7 @@ class Planner {
   std::size_t set_ranges(const std::vector<Range>& ranges);
   /// Exactly these, as a checkpoint has them.
   Result<void> restore_ranges(std::vector<Range> ranges);
-  bool adapts() const { return recipe_.bound.range == "adaptive"; }
+  bool adapts() const { return recipe_.bound.range == RangeRule::kAdaptive; }
 
  private:
   explicit Planner(const Recipe& recipe, const Layout& layout)

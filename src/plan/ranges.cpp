@@ -29,7 +29,8 @@ Spread spread_of(std::span<const T> values) {
   return spread;
 }
 
-/// Of a tensor whose values are all equal (a norm's scale, a bias of zeros): room to move.
+/// The least radius: a tensor whose values are all equal (a norm's scale, a bias of zeros) must be
+/// able to change.
 Range initial_range(std::span<const float> values, double margin) {
   constexpr double kLeastRadius = 0.1;
   const Spread spread = spread_of(values);
@@ -44,8 +45,9 @@ std::vector<Range> start_ranges(const Recipe& recipe, const Layout& layout,
   for (const TensorSpec& tensor : layout.tensors()) {
     Range range{recipe.privacy.centre.value_or(0.0), recipe.privacy.radius.value_or(1.0)};
     const TensorRule rule = rule_of(recipe, tensor.name);
-    const bool from_initial = recipe.bound.range == "initial" ||
-                              (recipe.bound.range == "adaptive" && !recipe.privacy.radius);
+    const bool from_initial =
+        recipe.bound.range == RangeRule::kInitial ||
+        (recipe.bound.range == RangeRule::kAdaptive && !recipe.privacy.radius);
     if (from_initial && !initial.empty()) {
       range = initial_range(initial.subspan(tensor.offset, tensor.size), recipe.bound.margin);
     }

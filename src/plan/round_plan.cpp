@@ -28,7 +28,7 @@ Result<Outline> outline_of(const Recipe& recipe, const std::filesystem::path& da
   if (const KnownSet* const known = find_known_set(recipe.data.name)) {
     shape.input = known->shape;
     shape.classes = known->classes;
-    if (recipe.data.partition == "users") {
+    if (recipe.data.by_user()) {
       return fail(ErrorKind::kUsage, recipe.file + ": data.partition = \"users\": " +
                                          recipe.data.name + " does not tell who its users are");
     }
@@ -92,26 +92,20 @@ DataRequest data_request(const Recipe& recipe, const std::filesystem::path& fold
   return request;
 }
 
-Payload payload_of(const Recipe::Bound& bound) {
-  if (bound.payload == "delta") return Payload::kDelta;
-  if (bound.payload == "gradient") return Payload::kGradient;
-  return Payload::kWeights;
-}
-
 RoundPlan recipe_plan(const Recipe& recipe, RoundId round) {
   RoundPlan plan;
   plan.round = round;
   plan.split = static_cast<std::size_t>(recipe.shuffle.split);
-  plan.payload = payload_of(recipe.bound);
+  plan.payload = recipe.bound.payload;
   plan.fills_ball = recipe.bound.normalize;
   plan.fill_floor = recipe.bound.floor;
-  if (recipe.shuffle.mode == "latency") plan.latency = recipe.shuffle.latency;
+  if (recipe.shuffle.mode == ShuffleMode::kLatency) plan.latency = recipe.shuffle.latency;
   return plan;
 }
 
 Result<void> check_features(const Recipe& recipe) {
   const Recipe::Data& data = recipe.data;
-  if (data.features == "none") return {};
+  if (!data.has_features()) return {};
   const std::pair<const char*, bool> others[] = {{"resize", !data.resize.empty()},
                                                  {"mean", !data.mean.empty()},
                                                  {"deviation", !data.deviation.empty()},
@@ -135,7 +129,7 @@ std::optional<SampleShape> recipe_resize(const Recipe& recipe) {
 }
 
 std::size_t clients_per_round(const Recipe::Federation& federation, std::size_t clients) {
-  if (federation.selection == "once") {  // the least of all rounds
+  if (federation.selection == SelectionRule::kOnce) {  // the least of all rounds
     return clients / static_cast<std::size_t>(federation.rounds);
   }
   if (federation.k > 0)

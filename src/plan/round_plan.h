@@ -10,8 +10,6 @@
 
 namespace sotto {
 
-Payload payload_of(const Recipe::Bound& bound);
-
 /// The plan of a round, without its groups: what the recipe alone decides.
 RoundPlan recipe_plan(const Recipe& recipe, RoundId round);
 
@@ -24,7 +22,7 @@ std::optional<SampleShape> recipe_resize(const Recipe& recipe);
 
 std::size_t clients_per_round(const Recipe::Federation& federation, std::size_t clients);
 
-/// The chance of a client to be in a round.
+/// The probability of a client to be in a round.
 double share_of_clients(std::size_t clients, std::size_t per_round);
 
 /// An error for a recipe whose rounds are too small to release anything.

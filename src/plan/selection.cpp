@@ -59,7 +59,7 @@ std::vector<std::uint32_t> pick_once(std::span<const std::uint32_t> order, Round
 }
 
 bool is_anonymous(const Recipe::Federation& federation) {
-  return federation.selection == "anonymous";
+  return federation.selection == SelectionRule::kAnonymous;
 }
 
 std::vector<std::uint32_t> Selection::round(RoundId round) const {
@@ -68,7 +68,7 @@ std::vector<std::uint32_t> Selection::round(RoundId round) const {
     const double share = static_cast<double>(count_) / static_cast<double>(clients_);
     return accept_clients(seed, round, clients_, share);
   }
-  if (federation_.selection == "once") {
+  if (federation_.selection == SelectionRule::kOnce) {
     if (order_.empty()) order_ = deal_order(seed, clients_);
     return pick_once(order_, round, static_cast<std::size_t>(federation_.rounds));
   }

@@ -26,7 +26,7 @@ Result<void> check_number(const std::string& place, const std::string& key,
                           const ParameterInfo* parameter, const std::string& mechanism,
                           const std::optional<double>& value) {
   if (!value) {
-    if (parameter == nullptr || parameter->preset) return {};
+    if (parameter == nullptr || parameter->default_value) return {};
     return fail(ErrorKind::kUsage, place + ": " + key + " is missing: mechanism \"" + mechanism +
                                        "\" needs it, " + parameter->valid());
   }
@@ -66,10 +66,9 @@ std::vector<KeyBinding> encode_bindings() {
       text("encode.data", AT(data), kDecidesModel,
            "public known set that the network is trained on; if empty, each client trains its own "
            "network on its own records"),
-      text("encode.layer", AT(layer), kDecidesModel,
-           "which values of the network are features: what its flattening layer yields, or its "
-           "outputs",
-           {"flatten", "scores"}),
+      choice("encode.layer", AT(layer), kDecidesModel,
+             "which values of the network are features: what its flattening layer yields, or its "
+             "outputs"),
       whole("encode.features", AT(features), 0, 1'000'000, kDecidesModel,
             "how many features are kept: the means of so many groups of neighbours; 0: every one"),
       whole("encode.whole_bits", AT(whole_bits), 0, 15, kDecidesModel,
@@ -86,11 +85,9 @@ std::vector<KeyBinding> encode_bindings() {
       optional_number("encode.label_epsilon", SET(label_epsilon), AT(label_epsilon), "a number",
                       "randomized response on the label with this epsilon; if not given, labels "
                       "have no protection"),
-      text("encode.test", AT(test), kDecidesModel,
-           "whether test records are randomized like training records or only encoded",
-           {"randomized", "plain"}),
-      text("encode.optimizer", AT(optimizer), kDecidesModel, "optimizer of the encoding network",
-           {"sgd", "adam", "rmsprop"}),
+      choice("encode.test", AT(test), kDecidesModel,
+             "whether test records are randomized like training records or only encoded"),
+      choice("encode.optimizer", AT(optimizer), kDecidesModel, "optimizer of the encoding network"),
       real("encode.lr", AT(lr), Low::kOpen, 0.0, 1000.0, kDecidesModel, "its learning rate"),
       real("encode.lr_decay", AT(lr_decay), Low::kClosed, 0.0, 1.0, kDecidesModel,
            "step t has the learning rate lr / (1 + lr_decay t)"),
@@ -165,7 +162,7 @@ Result<void> check_encode(const std::string& file, const std::map<std::string, s
                 place("encode.data") + ": encode.data = \"" + encode.data + "\": not a known set" +
                     did_you_mean(encode.data, known_names()) + "; valid: " + join(known_names()));
   }
-  if (recipe.privacy.mechanism != "none") {
+  if (recipe.privacy.on()) {
     return fail(ErrorKind::kUsage,
                 place("privacy.mechanism") + ": privacy.mechanism = \"" + recipe.privacy.mechanism +
                     "\": with [encode] records are randomized, and what is trained on them is sent "

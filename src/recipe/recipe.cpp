@@ -201,10 +201,10 @@ std::string Recipe::fingerprint() const {
 }
 
 std::vector<RecipeKey> recipe_keys() {
-  const Recipe preset;
+  const Recipe defaults;
   std::vector<RecipeKey> keys;
   for (const KeyBinding& binding : key_bindings()) {
-    keys.push_back({binding.key, binding.valid, binding.show(preset).dump(), binding.meaning});
+    keys.push_back({binding.key, binding.valid, binding.show(defaults).dump(), binding.meaning});
   }
   return keys;
 }

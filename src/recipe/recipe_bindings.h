@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
+#include "recipe/choice_names.h"
 #include "recipe/recipe_keys.h"
 
 namespace sotto {
@@ -27,14 +30,16 @@ inline double number_of(const toml::node& node) {
   return node.is_number() ? node.value_or(kNone) : kNone;
 }
 
+inline std::string valid_words(const std::vector<std::string>& choices) {
+  if (choices.empty()) return "text";
+  std::string valid = "one of";
+  for (const std::string& choice : choices) valid += " \"" + choice + '"';
+  return valid;
+}
+
 template <class Get>
 KeyBinding text(std::string key, Get get, bool decides, std::string meaning,
                 const std::vector<std::string>& choices = {}) {
-  std::string valid = "text";
-  if (!choices.empty()) {
-    valid = "one of";
-    for (const std::string& choice : choices) valid += " \"" + choice + '"';
-  }
   const auto read = [get, choices](const toml::node& node, Recipe& recipe) {
     const auto value = node.value_exact<std::string>();
     if (!value) return false;
@@ -45,13 +50,35 @@ KeyBinding text(std::string key, Get get, bool decides, std::string meaning,
     return true;
   };
   return {std::move(key),
-          valid,
+          valid_words(choices),
           std::move(meaning),
           decides,
           read,
           [get](const Recipe& recipe) { return nlohmann::json(get(recipe)); },
           {},
           choices};
+}
+
+/// An enum, by the names in its table.
+template <class Get>
+KeyBinding choice(std::string key, Get get, bool decides, std::string meaning) {
+  using Choice = std::remove_cvref_t<decltype(get(std::declval<Recipe&>()))>;
+  std::vector<std::string> names;
+  for (const Name<Choice>& entry : names_of(Choice{})) names.emplace_back(entry.name);
+  const auto read = [get](const toml::node& node, Recipe& recipe) {
+    const auto value = node.value_exact<std::string>();
+    const auto named = value ? choice_of<Choice>(*value) : std::nullopt;
+    if (named) get(recipe) = *named;
+    return named.has_value();
+  };
+  return {std::move(key),
+          valid_words(names),
+          std::move(meaning),
+          decides,
+          read,
+          [get](const Recipe& recipe) { return nlohmann::json(name_of(get(recipe))); },
+          {},
+          names};
 }
 
 template <class Get>

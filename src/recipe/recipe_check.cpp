@@ -10,6 +10,11 @@
 namespace sotto {
 namespace {
 
+template <class Choice>
+std::string quoted(Choice choice) {
+  return '"' + std::string(name_of(choice)) + '"';
+}
+
 bool from_command_line(const Given& given, const std::string& key) {
   const auto it = given.find(key);
   return it != given.end() && it->second.starts_with("--set ");
@@ -133,7 +138,7 @@ Result<void> check_privacy(const Given& given, Recipe& recipe) {
   const std::optional<std::string> budget = budget_parameter(*info);
   const bool split = recipe.schedule.total || !privacy.client_budgets.empty();
   for (const ParameterInfo& parameter : info->parameters) {
-    if (!parameter.required || parameter.preset) continue;
+    if (!parameter.required || parameter.default_value) continue;
     if (privacy.parameters.contains(parameter.name)) continue;
     if (split && parameter.name == budget) continue;
     return fail(ErrorKind::kUsage, file + ": privacy." + std::string(parameter.name) +
@@ -147,13 +152,13 @@ Result<void> check_privacy(const Given& given, Recipe& recipe) {
   }
   SOTTO_CHECK(check_tensor_parameters(*info, replaced, recipe));
   if (!ignores_range(*info)) return {};
-  if (recipe.bound.range != "fixed") {
+  if (recipe.bound.range != RangeRule::kFixed) {
     if (!drops("bound.range")) {
-      return fail(ErrorKind::kUsage, given.at("bound.range") + ": bound.range = \"" +
-                                         recipe.bound.range + "\": " + mechanism +
-                                         " has no range to choose");
+      return fail(ErrorKind::kUsage, given.at("bound.range") +
+                                         ": bound.range = " + quoted(recipe.bound.range) + ": " +
+                                         mechanism + " has no range to choose");
     }
-    recipe.bound.range = "fixed";
+    recipe.bound.range = RangeRule::kFixed;
   }
   for (TensorRule& rule : recipe.tensors) {
     if (!replaced && (rule.centre || rule.radius)) {
@@ -179,7 +184,7 @@ Result<void> check_privacy(const Given& given, Recipe& recipe) {
 /// go with it.
 Result<void> check_shuffle(const Given& given, Recipe& recipe) {
   Recipe::Shuffle& shuffle = recipe.shuffle;
-  const Recipe::Shuffle preset;
+  const Recipe::Shuffle defaults;
   const auto needs = [&](const std::string& key, const std::string& modes) -> Result<void> {
     if (!from_command_line(given, "shuffle.mode") || from_command_line(given, key)) {
       return fail(ErrorKind::kUsage,
@@ -187,17 +192,17 @@ Result<void> check_shuffle(const Given& given, Recipe& recipe) {
     }
     return {};
   };
-  if (shuffle.mode == "none" && shuffle.split != preset.split) {
+  if (shuffle.mode == ShuffleMode::kNone && shuffle.split != defaults.split) {
     SOTTO_CHECK(needs("shuffle.split", "\"shuffler\" or \"latency\", which mix chunks"));
-    shuffle.split = preset.split;
+    shuffle.split = defaults.split;
   }
-  if (shuffle.mode != "shuffler" && shuffle.min_batch != preset.min_batch) {
+  if (shuffle.mode != ShuffleMode::kShuffler && shuffle.min_batch != defaults.min_batch) {
     SOTTO_CHECK(needs("shuffle.min_batch", "\"shuffler\", which makes batches"));
-    shuffle.min_batch = preset.min_batch;
+    shuffle.min_batch = defaults.min_batch;
   }
-  if (shuffle.mode != "latency" && given.contains("shuffle.latency")) {
+  if (shuffle.mode != ShuffleMode::kLatency && given.contains("shuffle.latency")) {
     SOTTO_CHECK(needs("shuffle.latency", "\"latency\""));
-    shuffle.latency = preset.latency;
+    shuffle.latency = defaults.latency;
   }
   return {};
 }
@@ -212,7 +217,7 @@ Result<void> check_gradient(const Given& given, Recipe& recipe) {
   if (!recipe.bound.normalize && given.contains("bound.floor")) {
     SOTTO_CHECK(needs("bound.floor", "bound.normalize", " = true: nothing is stretched without"));
   }
-  if (recipe.bound.payload != "gradient" && !recipe.data.views.empty()) {
+  if (recipe.bound.payload != Payload::kGradient && !recipe.data.views.empty()) {
     SOTTO_CHECK(needs("data.views", "bound.payload",
                       " = \"gradient\", which is the mean over the views (training has "
                       "data.crop_padding, data.flip and data.rotation)"));
@@ -259,7 +264,7 @@ Result<void> check_together(const Given& given, const Recipe& recipe) {
   if (given.contains("federation.fraction") && recipe.federation.k > 0) {
     return wrong("federation.fraction and federation.k are both given; keep one");
   }
-  if (recipe.federation.clients == 0 && recipe.data.partition != "users") {
+  if (recipe.federation.clients == 0 && !recipe.data.by_user()) {
     return wrong("federation.clients = 0 is valid only with data.partition = \"users\"");
   }
   if (recipe.federation.clients > 0 && recipe.federation.k > recipe.federation.clients) {
@@ -284,18 +289,18 @@ Result<void> check_together(const Given& given, const Recipe& recipe) {
   if (recipe.ledger.limits() && !recipe.ledger.keep) {
     return wrong("ledger.keep = false: limits of [ledger] need a ledger that keeps them");
   }
-  if (recipe.bound.payload != "weights" && recipe.bound.range == "initial") {
+  if (recipe.bound.payload != Payload::kWeights && recipe.bound.range == RangeRule::kInitial) {
     return wrong("bound.range = \"initial\": the initial weights say nothing about a " +
-                 recipe.bound.payload + "; give privacy.radius");
+                 std::string(name_of(recipe.bound.payload)) + "; give privacy.radius");
   }
-  if (recipe.bound.payload != "weights" && recipe.bound.range == "adaptive" &&
+  if (recipe.bound.payload != Payload::kWeights && recipe.bound.range == RangeRule::kAdaptive &&
       !recipe.privacy.radius) {
     return wrong("bound.range = \"adaptive\" starts from privacy.radius with payload " +
-                 recipe.bound.payload + "; it is missing");
+                 std::string(name_of(recipe.bound.payload)) + "; it is missing");
   }
-  if (recipe.train.momentum > 0.0 && recipe.train.optimizer != "sgd") {
-    return wrong("train.momentum belongs to optimizer \"sgd\", not \"" + recipe.train.optimizer +
-                 '"');
+  if (recipe.train.momentum > 0.0 && recipe.train.optimizer != Optimizer::kSgd) {
+    return wrong("train.momentum belongs to optimizer \"sgd\", not " +
+                 quoted(recipe.train.optimizer));
   }
   return {};
 }

@@ -183,10 +183,9 @@ std::vector<KeyBinding> make_bindings() {
       text("model.name", AT(model.name), kDecidesModel, "a network (`sotto models`)"),
       text("model.file", AT(model.file), kDecidesModel, "a TorchScript file instead"),
 
-      text("train.optimizer", AT(train.optimizer), kDecidesModel, "local optimizer",
-           {"sgd", "adam", "rmsprop"}),
-      text("train.engine", AT(train.engine), kDecidesModel,
-           "what trains: `native` where it applies, else `torch`", {"auto", "native", "torch"}),
+      choice("train.optimizer", AT(train.optimizer), kDecidesModel, "local optimizer"),
+      choice("train.engine", AT(train.engine), kDecidesModel,
+             "what trains: `native` where it applies, else `torch`"),
       real("train.lr", AT(train.lr), Low::kOpen, 0.0, 1000.0, kDecidesModel, "learning rate"),
       real("train.momentum", AT(train.momentum), Low::kClosed, 0.0, 0.999, kDecidesModel,
            "momentum of sgd"),
@@ -204,21 +203,19 @@ std::vector<KeyBinding> make_bindings() {
               "whether a client's optimizer goes on where it was in its last round"),
       text("train.device", AT(train.device), kOnlyRun, "cpu, cuda or cuda:N"),
 
-      text("federation.mode", AT(federation.mode), kDecidesModel,
-           "whether clients share a model, or every one learns alone and shares nothing",
-           {"federated", "local"}),
+      choice("federation.mode", AT(federation.mode), kDecidesModel,
+             "whether clients share a model, or every one learns alone and shares nothing"),
       whole("federation.clients", AT(federation.clients), 0, kMany, kDecidesModel,
             "number of clients; 0 with partition users: as many as the data has"),
       real("federation.fraction", AT(federation.fraction), Low::kOpen, 0.0, 1.0, kDecidesModel,
            "share of the clients that take part in a round"),
       whole("federation.k", AT(federation.k), 0, kMany, kDecidesModel,
             "number of clients in a round, instead of fraction; 0: by fraction"),
-      text(
+      choice(
           "federation.selection", AT(federation.selection), kDecidesModel,
           "who takes part: as many as fraction or k say, picked by the server; every update, "
           "accepted with that probability by a module that tells nobody which; or every client, in "
-          "one round only",
-          {"server", "anonymous", "once"}),
+          "one round only"),
       whole("federation.rounds", AT(federation.rounds), 1, 1'000'000, kOnlyRun,
             "number of rounds at most"),
       whole("federation.patience", AT(federation.patience), 0, 1'000'000, kOnlyRun,
@@ -246,24 +243,21 @@ std::vector<KeyBinding> make_bindings() {
       limits("privacy.client_budgets", AT(privacy.client_budgets), "number above 0", positive,
              "clients take turns with these, instead of one epsilon, alpha or schedule.total for "
              "all; clients with different budgets are in different batches"),
-      text("bound.payload", AT(bound.payload), kDecidesModel,
-           "what a client sends: its weights, their difference to the model it was given, or the "
-           "gradient of the loss over its data",
-           {"weights", "delta", "gradient"}),
+      choice("bound.payload", AT(bound.payload), kDecidesModel,
+             "what a client sends: its weights, their difference to the model it was given, or the "
+             "gradient of the loss over its data"),
       boolean("bound.normalize", AT(bound.normalize), kDecidesModel,
               "vector mechanisms: whether every payload is made as long as privacy.norm"),
       floor_binding(),
-      text("bound.range", AT(bound.range), kDecidesModel,
-           "ranges as given; by the initial weights; or adapted after each round to what was "
-           "released, from given ones or the initial weights",
-           {"fixed", "initial", "adaptive"}),
+      choice("bound.range", AT(bound.range), kDecidesModel,
+             "ranges as given; by the initial weights; or adapted after each round to what was "
+             "released, from given ones or the initial weights"),
       real("bound.margin", AT(bound.margin), Low::kOpen, 1.0, 1000.0, kDecidesModel,
            "radius of an initial or adaptive range, in standard deviations"),
-      text(
+      choice(
           "bound.buffers", AT(bound.buffers), kDecidesModel,
           "statistics of batch norm: sent through the mechanism like weights, kept by each client, "
-          "or started afresh in each round",
-          {"perturb", "local", "reset"}),
+          "or started afresh in each round"),
       text("schedule.mode", AT(schedule.mode), kDecidesModel,
            "which layers are sent in a round: " + schedule_meanings(), schedule_names()),
       whole("schedule.cycles", AT(schedule.cycles), 1, 1'000'000, kDecidesModel,
@@ -279,23 +273,22 @@ std::vector<KeyBinding> make_bindings() {
            "how far the model moves along a round's result"),
       real("server.momentum", AT(server.momentum), Low::kClosed, 0.0, 0.9999, kDecidesModel,
            "share of the last step that the next one keeps"),
-      text("server.decay", AT(server.decay), kDecidesModel,
-           "server.lr over the rounds: constant, or a half cosine down to 0", {"none", "cosine"}),
+      choice("server.decay", AT(server.decay), kDecidesModel,
+             "server.lr over the rounds: constant, or a half cosine down to 0"),
       boolean("aggregate.secure", AT(aggregate.secure), kDecidesModel,
               "secure aggregation: the server sees the sum of a round's reports and nothing else"),
       real("aggregate.threshold", AT(aggregate.threshold), Low::kOpen, 0.0, 1.0, kDecidesModel,
            "share of a round's clients without whose reports nothing is unmasked (2 at least)"),
       real("aggregate.dropout", AT(aggregate.dropout), Low::kClosed, 0.0, 0.99, kDecidesModel,
-           "simulated chance that a client vanishes after sharing keys and before its report"),
+           "simulated probability that a client vanishes after sharing keys and before its report"),
       whole("aggregate.honest", AT(aggregate.honest), 0, kMany, kDecidesModel,
             "Hybrid: so many honest clients in every sum share the noise of DP-SGD; 0: each adds "
             "all of it"),
       // Neither the mode nor the split changes a sum, but both change what a client was promised: a
       // run that goes on must keep the promise of the rounds before.
-      text("shuffle.mode", AT(shuffle.mode), kDecidesModel,
-           "what stands between clients and server: nothing, random delays, or a shuffler that "
-           "hides who sent what",
-           {"none", "latency", "shuffler"}),
+      choice("shuffle.mode", AT(shuffle.mode), kDecidesModel,
+             "what stands between clients and server: nothing, random delays, or a shuffler that "
+             "hides who sent what"),
       whole("shuffle.split", AT(shuffle.split), 0, kMany, kDecidesModel,
             "weights of one client that travel together; 0: the whole report"),
       whole("shuffle.min_batch", AT(shuffle.min_batch), 1, kMany, kDecidesModel,

@@ -50,11 +50,11 @@ Result<void> check_remote(const Recipe& recipe) {
   if (recipe.encode.on()) {
     return refuse("[encode]", "records are randomized before the rounds by one process");
   }
-  if (recipe.federation.selection == "anonymous") {
+  if (recipe.federation.selection == SelectionRule::kAnonymous) {
     return refuse("federation.selection = \"anonymous\"",
                   "a server that asks a client knows that it was picked");
   }
-  if (recipe.data.partition == "users") {
+  if (recipe.data.by_user()) {
     return refuse("data.partition = \"users\"", "a server has to know how many clients there are");
   }
   if (!sample_form(recipe)) {
@@ -68,7 +68,7 @@ Result<void> check_remote(const Recipe& recipe) {
   if (recipe.ledger.limits()) {
     return refuse("[ledger] with limits", "a client of its own process has limits of its own");
   }
-  if (recipe.train.keep_optimizer || recipe.bound.buffers == "local") {
+  if (recipe.train.keep_optimizer || recipe.bound.buffers == BufferRule::kLocal) {
     return refuse("train.keep_optimizer and bound.buffers = \"local\"",
                   "a client keeps nothing between rounds but its ledger");
   }

@@ -19,8 +19,8 @@ struct TensorMean {
   double noise_variance = 0.0;  // of one value, by the mechanism alone
 };
 
-/// Tensors of which something was released, ascending. The noise is told where it is asked for; it
-/// takes a while for some mechanisms, and one group alone does not need it.
+/// Tensors of which something was released, ascending. The noise is returned where it is asked for;
+/// it takes a while for some mechanisms, and one group alone does not need it.
 std::vector<TensorMean> combine(const RoundPlan& plan, const CollectedRound& collected,
                                 bool tell_noise);
 

@@ -36,9 +36,7 @@ std::vector<std::shared_ptr<const Mechanism>> mechanisms_of(std::span<const Part
 
 Exposure recipe_exposure(const Recipe& recipe, std::uint64_t clients, double sampling) {
   Exposure exposure;
-  exposure.shuffle = recipe.shuffle.mode == "shuffler"  ? ShuffleMode::kShuffler
-                     : recipe.shuffle.mode == "latency" ? ShuffleMode::kLatency
-                                                        : ShuffleMode::kNone;
+  exposure.shuffle = recipe.shuffle.mode;
   exposure.split = static_cast<std::uint64_t>(recipe.shuffle.split);
   exposure.delta = recipe.account.delta;
   exposure.honest = recipe.account.honest;
@@ -60,7 +58,7 @@ Result<std::vector<GroupClaims>> planned_exposures(const Recipe& recipe, const P
                         recipe_exposure(recipe, sizes[group], share),
                         {},
                         {}};
-    const bool once = recipe.federation.selection == "once";
+    const bool once = recipe.federation.selection == SelectionRule::kOnce;
     planned.exposure.every_round = per_round == clients || once;
     // Of a group, its share of those who are picked: what can be said before anyone is.
     const auto batch = per_round == clients

@@ -5,8 +5,6 @@
 // a killed run to go on and end in the same bits: a client that had paid for a round finds its
 // charge, and makes the very report that the charge is bound to.
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +24,7 @@
 #include "server/exposure_log.h"
 #include "server/local_learning.h"
 #include "server/round.h"
+#include "server/run_claims.h"
 #include "server/run_result.h"
 #include "server/server_step.h"
 #include "server/setup.h"
@@ -33,15 +32,6 @@
 
 namespace sotto {
 namespace {
-
-std::string utc_now() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 class Run {
  public:
@@ -76,7 +66,6 @@ class Run {
   }
   Result<void> claim();
   Result<nlohmann::json> record(const char* status) const;
-  Result<void> certify() const;
 
   /// The simulated clients; null where clients are processes.
   ClientPool* pool() { return setup_.simulated ? setup_.simulated->pool.get() : nullptr; }
@@ -303,14 +292,7 @@ Result<void> Run::claim() {
       }
     }
   }
-  for (GroupClaims& group : result_.groups) {
-    TrainingFacts facts = training_facts(setup_.factory->layout(), group.exposure);
-    if (setup_.simulated) {
-      facts.samples = sample_counts(*setup_.simulated->partition);
-      if (setup_.simulated->encoding) facts.records = setup_.simulated->encoding->privacy;
-    }
-    group.claims = recipe_claims(recipe_, group.exposure, facts);
-  }
+  claim_groups(recipe_, setup_, result_.groups);
   result_.claims = worst_group(result_.groups).claims;
   return {};
 }
@@ -347,22 +329,6 @@ Result<nlohmann::json> Run::record(const char* status) const {
                    options_.ranks ? options_.ranks->size() : 1, options_.coins});
 }
 
-Result<void> Run::certify() const {
-  CertificateContent content;
-  const GroupClaims& group = worst_group(result_.groups);
-  content.mechanisms = group.mechanisms;
-  content.exposure = group.exposure;
-  content.recipe = recipe_.fingerprint();
-  content.coins = options_.coins;
-  SOTTO_TRY(content.ledger, budget_.head());
-  content.accounts = budget_.accounts();
-  std::optional<SigningKey> key = options_.signing_key;
-  if (!key) {
-    SOTTO_TRY(key, SigningKey::generate());
-  }
-  return write_certificate(folder_.certificate_path(), content, *key);
-}
-
 Result<RunResult> Run::execute() {
   const Stopwatch whole;
   if (ranks_) {
@@ -388,7 +354,7 @@ Result<RunResult> Run::execute() {
   SOTTO_TRY(const nlohmann::json json, record("finished"));
   if (folder_.writes()) {
     SOTTO_CHECK(setup_.factory->save(result_.model, folder_.model_path()));
-    SOTTO_CHECK(certify());
+    SOTTO_CHECK(certify_run(folder_, recipe_, options_, worst_group(result_.groups), budget_));
     SOTTO_CHECK(folder_.write_record(json));
   }
   result_.record = std::make_shared<const nlohmann::json>(json);

@@ -19,10 +19,10 @@ float to_float(double value) {
 }  // namespace
 
 ServerStep::ServerStep(const Recipe& recipe)
-    : payload_(payload_of(recipe.bound)),
+    : payload_(recipe.bound.payload),
       lr_(recipe.server.lr),
       momentum_(recipe.server.momentum),
-      cosine_(recipe.server.decay == "cosine"),
+      cosine_(recipe.server.decay == RateDecay::kCosine),
       rounds_(static_cast<double>(recipe.federation.rounds)) {}
 
 double ServerStep::rate(RoundId round) const {

@@ -80,7 +80,7 @@ Result<void> add_engine(const Recipe& recipe, const RunOptions& options,
   if (uses_batch_statistics(recipe, setup.factory->layout()) &&
       !setup.trainers->use_batch_statistics()) {
     return fail(ErrorKind::kUsage,
-                recipe.file + ": bound.buffers = \"" + recipe.bound.buffers +
+                recipe.file + ": bound.buffers = \"" + std::string(name_of(recipe.bound.buffers)) +
                     "\": the server has no statistics to evaluate this network with; "
                     "use \"perturb\", or one of Sotto's networks");
   }

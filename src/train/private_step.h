@@ -56,8 +56,8 @@ class PrivateStep {
   PrivateStep(std::size_t size, const TrainOptions& options) { begin(size, options); }
 
   /// For gradients of `size` elements (a multiple of 8 where there are products). `places`: where
-  /// the parameters lie among them, in the order that they draw noise; the rest is filling, always
-  /// 0. Empty: all of them, as they come. Allocates only when it must hold more than before.
+  /// the parameters lie among them, in the order that they draw noise; the rest is alignment,
+  /// always 0. Empty: all of them, as they come. Allocates only when it must hold more than before.
   void begin(std::size_t size, const TrainOptions& options,
              std::span<const std::uint32_t> places = {}, const Products& products = {});
 
@@ -74,7 +74,7 @@ class PrivateStep {
   /// Adds a group's product: the elements from `first` on.
   void add_product(std::span<const float> sums, std::size_t first);
 
-  /// Writes (sum + noise) / `divisor`, nothing into filling, and begins the next lot. From
+  /// Writes (sum + noise) / `divisor`, nothing into alignment, and begins the next lot. From
   /// `product_first` on, `out` holds the last group's product, which belongs to the sum.
   void finish(BitSource& bits, double divisor, std::span<float> out,
               std::size_t product_first = SIZE_MAX);

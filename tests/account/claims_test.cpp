@@ -118,7 +118,7 @@ TEST(Claims, OneReportOfAVectorNeedsNoComposition) {
   EXPECT_GE(often[2].epsilon, often[0].epsilon);
 }
 
-/// A mechanism whose sampler leaves its exact law with a chance of the test's choice.
+/// A mechanism whose sampler leaves its exact distribution with a probability of the test's choice.
 class Inexact final : public Mechanism {
  public:
   Inexact(std::shared_ptr<const Mechanism> inner, double coupling)

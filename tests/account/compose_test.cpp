@@ -25,10 +25,10 @@ long double plain_delta(double epsilon0, std::uint64_t count, double epsilon) {
   for (std::uint64_t i = 0; i <= count; ++i) {
     const long double loss = (2.0L * i - count) * e0;
     if (loss <= eps) continue;
-    const long double chance = std::lgamma(count + 1.0L) - std::lgamma(i + 1.0L) -
-                               std::lgamma(static_cast<long double>(count - i) + 1.0L) + i * e0 -
-                               count * std::log1p(std::exp(e0));
-    sum += std::exp(chance) * -std::expm1(eps - loss);
+    const long double probability = std::lgamma(count + 1.0L) - std::lgamma(i + 1.0L) -
+                                    std::lgamma(static_cast<long double>(count - i) + 1.0L) +
+                                    i * e0 - count * std::log1p(std::exp(e0));
+    sum += std::exp(probability) * -std::expm1(eps - loss);
   }
   return sum;
 }

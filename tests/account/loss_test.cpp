@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kDelta = 1e-6;
 
-/// An output with its chances under both inputs.
+/// An output with its probabilities under both inputs.
 struct Output {
   long double p;
   long double q;
@@ -124,7 +124,8 @@ TEST(PrivacyLoss, GaussianIsAnalytic) {
   EXPECT_GE(PrivacyLoss::gaussian(60.0).epsilon(kDelta), 60.0 * 60.0 / 2.0);
 }
 
-/// The pair of a sampled mechanism for a given law of the output when another client is picked.
+/// The pair of a sampled mechanism for a given distribution of the output when another client is
+/// picked.
 Pair mixed(const Pair& pair, double rate, const std::vector<long double>& other) {
   Pair result;
   for (std::size_t i = 0; i < pair.size(); ++i) {
@@ -134,12 +135,13 @@ Pair mixed(const Pair& pair, double rate, const std::vector<long double>& other)
   return result;
 }
 
-TEST(PrivacyLoss, SamplingCoversEveryLawOfTheOthers) {
+TEST(PrivacyLoss, SamplingCoversEveryDistributionOfTheOthers) {
   const double epsilon = 1.5;
   const Pair pair = randomized_response(epsilon);
   for (const double rate : {0.05, 0.3, 0.9}) {
     const PrivacyLoss loss = PrivacyLoss::pure(epsilon).sampled(rate);
-    for (int i = 0; i <= 10; ++i) {  // any mixture of the two laws is a neighbour's law
+    for (int i = 0; i <= 10;
+         ++i) {  // any mixture of the two distributions is a neighbour's distribution
       const long double share = i / 10.0L;
       const std::vector<long double> other = {share * pair[0].p + (1.0L - share) * pair[0].q,
                                               share * pair[1].p + (1.0L - share) * pair[1].q};
@@ -157,7 +159,7 @@ TEST(PrivacyLoss, SamplingCoversEveryLawOfTheOthers) {
             PrivacyLoss::pure(1.0).epsilon(kDelta));
 }
 
-TEST(PrivacyLoss, RenyiOfTheGridIsThatOfTheLaw) {
+TEST(PrivacyLoss, RenyiOfTheGridIsThatOfTheDistribution) {
   for (const double order : {1.5, 2.0, 10.0}) {
     const double truth = renyi_of_pure(0.7, order);
     EXPECT_GE(PrivacyLoss::pure(0.7).renyi(order), truth * (1.0 - 1e-9));
@@ -183,7 +185,7 @@ TEST(PrivacyLoss, MoreIsNeverCheaper) {
   }
 }
 
-TEST(Binomial, ChancesAreExact) {
+TEST(Binomial, ProbabilitiesAreExact) {
   EXPECT_NEAR(std::exp(log_binomial(10, 3, 0.25, 0.75)),
               120.0 * std::pow(0.25, 3) * std::pow(0.75, 7), 1e-15);
   EXPECT_EQ(log_binomial(0, 0, 0.3, 0.7), 0.0);
@@ -192,9 +194,9 @@ TEST(Binomial, ChancesAreExact) {
     for (const double p : {1e-7, 0.01, 0.3, 0.5, 0.97}) {
       const BinomialWindow window = binomial_window(n, p, 1.0 - p, 1e-18);
       double sum = window.below + window.above, mean = 0.0;
-      for (std::size_t i = 0; i < window.chances.size(); ++i) {
-        sum += window.chances[i];
-        mean += window.chances[i] * static_cast<double>(window.first + i);
+      for (std::size_t i = 0; i < window.probabilities.size(); ++i) {
+        sum += window.probabilities[i];
+        mean += window.probabilities[i] * static_cast<double>(window.first + i);
       }
       const double truth = static_cast<double>(n) * p;
       EXPECT_NEAR(sum, 1.0, 1e-11) << n << ' ' << p;

@@ -30,7 +30,7 @@ TEST(Records, DpsgdMatchesAnotherAccountant) {
   }
 }
 
-/// Of one step: where the ratio of both laws exceeds e^epsilon is a half line.
+/// Of one step: where the ratio of both distributions exceeds e^epsilon is a half line.
 TEST(Records, OneStepIsExactInBothDirections) {
   const auto above = [](double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); };
   for (const double rate : {0.01, 0.3, 0.9}) {

@@ -143,52 +143,52 @@ TEST(Shuffle, MonotoneInEpsilonAndShare) {
   }
 }
 
-/// A mechanism as a table: chance of output y for input x.
-using Laws = std::vector<std::vector<double>>;
+/// A mechanism as a table: probability of output y for input x.
+using Distributions = std::vector<std::vector<double>>;
 using Counts = std::vector<int>;
 
-/// The law of the counts of all outputs when clients hold these inputs.
-std::map<Counts, long double> law_of_counts(const Laws& laws,
-                                            const std::vector<std::size_t>& inputs) {
-  std::map<Counts, long double> law = {{Counts(laws[0].size(), 0), 1.0L}};
+/// The distribution of the counts of all outputs when clients hold these inputs.
+std::map<Counts, long double> distribution_of_counts(const Distributions& distributions,
+                                                     const std::vector<std::size_t>& inputs) {
+  std::map<Counts, long double> distribution = {{Counts(distributions[0].size(), 0), 1.0L}};
   for (const std::size_t input : inputs) {
     std::map<Counts, long double> next;
-    for (const auto& [counts, chance] : law) {
+    for (const auto& [counts, probability] : distribution) {
       for (std::size_t y = 0; y < counts.size(); ++y) {
         Counts more = counts;
         ++more[y];
-        next[more] += chance * laws[input][y];
+        next[more] += probability * distributions[input][y];
       }
     }
-    law = std::move(next);
+    distribution = std::move(next);
   }
-  return law;
+  return distribution;
 }
 
 /// The largest delta over all inputs of the others and all pairs of ours.
-double worst_delta(const Laws& laws, std::size_t clients, double epsilon) {
+double worst_delta(const Distributions& distributions, std::size_t clients, double epsilon) {
   const long double grown = std::exp(static_cast<long double>(epsilon));
   long double worst = 0.0L;
   std::vector<std::size_t> inputs(clients, 0);
   const std::function<void(std::size_t, std::size_t)> visit = [&](std::size_t at,
                                                                   std::size_t least) {
     if (at < clients) {
-      for (std::size_t input = least; input < laws.size(); ++input) {
+      for (std::size_t input = least; input < distributions.size(); ++input) {
         inputs[at] = input;
         visit(at + 1, input);
       }
       return;
     }
-    std::vector<std::map<Counts, long double>> law;
-    for (std::size_t own = 0; own < laws.size(); ++own) {
+    std::vector<std::map<Counts, long double>> distribution;
+    for (std::size_t own = 0; own < distributions.size(); ++own) {
       inputs[0] = own;
-      law.push_back(law_of_counts(laws, inputs));
+      distribution.push_back(distribution_of_counts(distributions, inputs));
     }
-    for (const auto& p : law) {
-      for (const auto& q : law) {
+    for (const auto& p : distribution) {
+      for (const auto& q : distribution) {
         long double delta = 0.0L;
-        for (const auto& [counts, chance] : p)
-          delta += std::max(0.0L, chance - grown * q.at(counts));
+        for (const auto& [counts, probability] : p)
+          delta += std::max(0.0L, probability - grown * q.at(counts));
         worst = std::max(worst, delta);
       }
     }
@@ -197,16 +197,16 @@ double worst_delta(const Laws& laws, std::size_t clients, double epsilon) {
   return static_cast<double>(worst);
 }
 
-Laws generalized(std::size_t outputs, double epsilon) {
+Distributions generalized(std::size_t outputs, double epsilon) {
   const double rest = 1.0 / (std::exp(epsilon) + static_cast<double>(outputs) - 1.0);
-  Laws laws(outputs, std::vector<double>(outputs, rest));
-  for (std::size_t x = 0; x < outputs; ++x) laws[x][x] = std::exp(epsilon) * rest;
-  return laws;
+  Distributions distributions(outputs, std::vector<double>(outputs, rest));
+  for (std::size_t x = 0; x < outputs; ++x) distributions[x][x] = std::exp(epsilon) * rest;
+  return distributions;
 }
 
-/// Chances fall with the distance of the output from the input, in three steps.
-Laws staircase(std::size_t outputs, double epsilon) {
-  Laws laws(outputs, std::vector<double>(outputs));
+/// Probabilities fall with the distance of the output from the input, in three steps.
+Distributions staircase(std::size_t outputs, double epsilon) {
+  Distributions distributions(outputs, std::vector<double>(outputs));
   for (std::size_t x = 0; x < outputs; ++x) {
     std::vector<std::size_t> rank(outputs);
     std::iota(rank.begin(), rank.end(), std::size_t{0});
@@ -216,42 +216,42 @@ Laws staircase(std::size_t outputs, double epsilon) {
     double sum = 0.0;
     for (std::size_t r = 0; r < outputs; ++r) {
       const double third = std::floor(3.0 * static_cast<double>(r) / static_cast<double>(outputs));
-      laws[x][rank[r]] = std::exp(epsilon) - third / 2.0 * std::expm1(epsilon);
-      sum += laws[x][rank[r]];
+      distributions[x][rank[r]] = std::exp(epsilon) - third / 2.0 * std::expm1(epsilon);
+      sum += distributions[x][rank[r]];
     }
-    for (double& chance : laws[x]) chance /= sum;
+    for (double& probability : distributions[x]) probability /= sum;
   }
-  return laws;
+  return distributions;
 }
 
-/// Of a uniform law over the outputs.
-Background background_of(const Laws& laws) {
+/// Of a uniform distribution over the outputs.
+Background background_of(const Distributions& distributions) {
   double least = 1.0, most = 0.0;
-  for (const auto& law : laws) {
-    for (const double chance : law) {
-      least = std::min(least, chance);
-      most = std::max(most, chance);
+  for (const auto& distribution : distributions) {
+    for (const double probability : distribution) {
+      least = std::min(least, probability);
+      most = std::max(most, probability);
     }
   }
   return {std::log(most / least) * (1.0 + 1e-12),
-          static_cast<double>(laws[0].size()) * least * (1.0 - 1e-12), 0.0};
+          static_cast<double>(distributions[0].size()) * least * (1.0 - 1e-12), 0.0};
 }
 
 TEST(Shuffle, BoundsHoldForWholeMechanisms) {
   struct {
     const char* name;
-    Laws laws;
+    Distributions distributions;
     std::size_t clients;
   } const kCases[] = {{"binary", generalized(2, 1.0), 7},  {"binary", generalized(2, 3.0), 9},
                       {"ternary", generalized(3, 1.5), 6}, {"ternary", generalized(3, 3.0), 5},
                       {"five", generalized(5, 2.0), 4},    {"staircase", staircase(6, 2.0), 3},
                       {"staircase", staircase(3, 1.0), 6}};
   for (const auto& test : kCases) {
-    const Background background = background_of(test.laws);
+    const Background background = background_of(test.distributions);
     const PrivacyLoss specific = PrivacyLoss::shuffled(background, test.clients);
     const PrivacyLoss generic = PrivacyLoss::shuffled({background.epsilon, 0.0, 0.0}, test.clients);
     for (const double epsilon : {0.0, 0.1, 0.3, 0.6, 1.0, 1.6}) {
-      const double truth = worst_delta(test.laws, test.clients, epsilon);
+      const double truth = worst_delta(test.distributions, test.clients, epsilon);
       EXPECT_GE(specific.delta(epsilon), truth * (1.0 - 1e-12)) << test.name << ' ' << epsilon;
       EXPECT_GE(generic.delta(epsilon), truth * (1.0 - 1e-12)) << test.name << ' ' << epsilon;
     }
@@ -278,11 +278,11 @@ double blanket_delta(double epsilon0, double floor, double share, std::uint64_t 
     for (std::uint64_t x = 0; x <= reports; ++x) {
       for (std::uint64_t y = 0; x + y <= reports; ++y) {
         const std::uint64_t z = reports - x - y;
-        const long double chance = std::exp(choose(reports, x) + choose(reports - x, y)) *
-                                   std::pow(static_cast<long double>(share), x + y) *
-                                   std::pow(1.0L - 2.0L * share, z);
+        const long double probability = std::exp(choose(reports, x) + choose(reports - x, y)) *
+                                        std::pow(static_cast<long double>(share), x + y) *
+                                        std::pow(1.0L - 2.0L * share, z);
         const long double total = x * values[0] + y * values[1] + z * values[2];
-        if (total > 0.0L) sum += draws * chance * total / reports;
+        if (total > 0.0L) sum += draws * probability * total / reports;
       }
     }
   }
@@ -316,7 +316,7 @@ TEST(Shuffle, LumpingStaysCloseToTheTruth) {
   for (const double epsilon : {0.01, 0.05, 0.08}) {
     double truth = 0.0;
     const BinomialWindow clones = binomial_window(kClients - 1, clone, 1.0 - clone, 1e-18);
-    for (std::size_t i = 0; i < clones.chances.size(); ++i) {
+    for (std::size_t i = 0; i < clones.probabilities.size(); ++i) {
       const std::uint64_t k = clones.first + i + 1;
       for (std::uint64_t x = k / 2; x <= k; ++x) {
         const double lean = weight * (2.0 * static_cast<double>(x) / static_cast<double>(k) - 1.0);
@@ -324,7 +324,7 @@ TEST(Shuffle, LumpingStaysCloseToTheTruth) {
         if (above <= 0.0) continue;
         const double coins = std::exp(log_binomial(k, x, 0.5, 0.5));
         if (coins < 1e-20) break;
-        truth += clones.chances[i] * coins * above;
+        truth += clones.probabilities[i] * coins * above;
       }
     }
     EXPECT_GE(loss.delta(epsilon), truth * (1.0 - 1e-9));

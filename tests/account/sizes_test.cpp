@@ -15,19 +15,19 @@ namespace sotto {
 namespace {
 
 constexpr double kDelta = 1e-6;
-using Law = std::vector<double>;  // of one report
+using Distribution = std::vector<double>;  // of one report
 /// What the server sees: how often each value was reported; their sum is the size.
 using Seen = std::map<std::vector<int>, double>;
 
-/// One more client, who takes part with this probability and then reports by this law.
-Seen joined(const Seen& before, const Law& law, double share) {
+/// One more client, who takes part with this probability and then reports by this distribution.
+Seen joined(const Seen& before, const Distribution& distribution, double share) {
   Seen after;
-  for (const auto& [counts, chance] : before) {
-    after[counts] += chance * (1.0 - share);
-    for (std::size_t value = 0; value < law.size(); ++value) {
+  for (const auto& [counts, probability] : before) {
+    after[counts] += probability * (1.0 - share);
+    for (std::size_t value = 0; value < distribution.size(); ++value) {
       std::vector<int> more = counts;
       ++more[value];
-      after[more] += chance * share * law[value];
+      after[more] += probability * share * distribution[value];
     }
   }
   return after;
@@ -53,11 +53,11 @@ double epsilon_of(const Seen& first, const Seen& second, double delta) {
 }
 
 /// Randomized response over `values` values.
-std::vector<Law> response(double epsilon, std::size_t values) {
+std::vector<Distribution> response(double epsilon, std::size_t values) {
   const double rest = 1.0 / (std::exp(epsilon) + static_cast<double>(values) - 1.0);
-  std::vector<Law> laws(values, Law(values, rest));
-  for (std::size_t i = 0; i < values; ++i) laws[i][i] = std::exp(epsilon) * rest;
-  return laws;
+  std::vector<Distribution> distributions(values, Distribution(values, rest));
+  for (std::size_t i = 0; i < values; ++i) distributions[i][i] = std::exp(epsilon) * rest;
+  return distributions;
 }
 
 /// Calls with the numbers of `others` clients that hold each of the values, in every way.
@@ -76,17 +76,18 @@ void each_split(int others, std::size_t values, const std::vector<int>& so_far,
 }
 
 /// The truth: the worst over what the others hold and over two values of ours.
-double truth(const std::vector<Law>& laws, int clients, double share, double delta) {
+double truth(const std::vector<Distribution>& distributions, int clients, double share,
+             double delta) {
   double worst = 0.0;
-  each_split(clients - 1, laws.size(), {}, [&](const std::vector<int>& held) {
-    Seen seen = {{std::vector<int>(laws[0].size(), 0), 1.0}};
-    for (std::size_t value = 0; value < laws.size(); ++value) {
-      for (int i = 0; i < held[value]; ++i) seen = joined(seen, laws[value], share);
+  each_split(clients - 1, distributions.size(), {}, [&](const std::vector<int>& held) {
+    Seen seen = {{std::vector<int>(distributions[0].size(), 0), 1.0}};
+    for (std::size_t value = 0; value < distributions.size(); ++value) {
+      for (int i = 0; i < held[value]; ++i) seen = joined(seen, distributions[value], share);
     }
-    for (std::size_t one = 1; one < laws.size(); ++one) {
+    for (std::size_t one = 1; one < distributions.size(); ++one) {
       for (std::size_t other = 0; other < one; ++other) {
-        worst = std::max(worst, epsilon_of(joined(seen, laws[one], share),
-                                           joined(seen, laws[other], share), delta));
+        worst = std::max(worst, epsilon_of(joined(seen, distributions[one], share),
+                                           joined(seen, distributions[other], share), delta));
       }
     }
   });
@@ -160,23 +161,23 @@ TEST(Sizes, NeverBelowTheTruth) {
   }
 }
 
-/// Any mechanism: laws over four outputs, many of them alike and some far apart.
+/// Any mechanism: distributions over four outputs, many of them alike and some far apart.
 TEST(Sizes, NeverBelowTheTruthOfRandomMechanisms) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> unit(0.0, 1.0);
   for (int trial = 0; trial < 60; ++trial) {
-    std::vector<Law> laws(3, Law(4, 1.0));
-    for (Law& law : laws) {
+    std::vector<Distribution> distributions(3, Distribution(4, 1.0));
+    for (Distribution& distribution : distributions) {
       double sum = 0.0;
-      for (double& chance : law) {
-        if (unit(random) < 0.5) chance += 20.0 * unit(random);
-        sum += chance;
+      for (double& probability : distribution) {
+        if (unit(random) < 0.5) probability += 20.0 * unit(random);
+        sum += probability;
       }
-      for (double& chance : law) chance /= sum;
+      for (double& probability : distribution) probability /= sum;
     }
     double epsilon = 0.0;
-    for (const Law& one : laws) {
-      for (const Law& other : laws) {
+    for (const Distribution& one : distributions) {
+      for (const Distribution& other : distributions) {
         for (std::size_t i = 0; i < one.size(); ++i) {
           epsilon = std::max(epsilon, std::log(one[i] / other[i]));
         }
@@ -184,7 +185,7 @@ TEST(Sizes, NeverBelowTheTruthOfRandomMechanisms) {
     }
     const double share = 0.1 + 0.8 * unit(random);
     for (const double delta : {1e-6, 1e-2}) {
-      const double exact = truth(laws, 4, share, delta);
+      const double exact = truth(distributions, 4, share, delta);
       EXPECT_GE(bound(epsilon, 4, share, delta), exact) << trial;
       EXPECT_GE(by_sizes(epsilon, 4, share, delta), exact) << trial;
     }
@@ -193,10 +194,11 @@ TEST(Sizes, NeverBelowTheTruthOfRandomMechanisms) {
 
 TEST(Sizes, RoundsCompose) {
   // Two rounds of three clients, by all pairs of outcomes.
-  const std::vector<Law> laws = response(2.0, 2);
+  const std::vector<Distribution> distributions = response(2.0, 2);
   Seen others = {{{0, 0}, 1.0}};
-  for (int i = 0; i < 2; ++i) others = joined(others, laws[0], 0.4);
-  const Seen first = joined(others, laws[0], 0.4), second = joined(others, laws[1], 0.4);
+  for (int i = 0; i < 2; ++i) others = joined(others, distributions[0], 0.4);
+  const Seen first = joined(others, distributions[0], 0.4),
+             second = joined(others, distributions[1], 0.4);
   Seen both_first, both_second;
   for (const auto& [a, p] : first) {
     for (const auto& [b, q] : first) {

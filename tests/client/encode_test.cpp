@@ -191,7 +191,7 @@ TEST(EncodeClients, TestRecordsKeepTrueLabelsAndArePlainWhereAsked) {
   EXPECT_NE(noisy.data.train.labels, bare.data.train.labels);
 }
 
-TEST(EncodeClients, BitsAreCentredAtTheChanceOfAFalseOne) {
+TEST(EncodeClients, BitsAreCentredAtTheProbabilityOfAFalseOne) {
   const DataSplit data = some_data();
   EXPECT_EQ(encoded(recipe_of({"encode.mechanism=none"}), 1, data).preprocess.mean.at(0), 0.0F);
   const auto of_two =

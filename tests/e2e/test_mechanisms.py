@@ -21,7 +21,7 @@ try:
 except ImportError:
     numpy = None
 
-#: Given to every mechanism that takes a parameter of this name and has no preset for it.
+#: Given to every mechanism that takes a parameter of this name and has no default for it.
 USUAL = {"epsilon": 2, "precision": 2, "groups": 4, "step": 10, "norm": 1, "delta": 1e-5,
          "coefficient": 10, "alpha": 0.02}
 #: Mechanisms whose published claim does not hold.

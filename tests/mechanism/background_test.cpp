@@ -1,7 +1,8 @@
-// What the laws of a mechanism have in common, against its own probabilities. A law U with respect
-// to which all densities lie between g and g e^eps exists exactly if max_x P(y|x) is at most e^eps
-// min_x P(y|x) for every y, the minima sum to g or more and the maxima to g e^eps or less: that is
-// checked by enumeration, and that a floor one percent higher would be wrong.
+// What the distributions of a mechanism have in common, against its own probabilities. A
+// distribution U with respect to which all densities lie between g and g e^eps exists exactly if
+// max_x P(y|x) is at most e^eps min_x P(y|x) for every y, the minima sum to g or more and the
+// maxima to g e^eps or less: that is checked by enumeration, and that a floor one percent higher
+// would be wrong.
 #include <set>
 
 #include "mechanism_samples.h"
@@ -233,7 +234,7 @@ TEST(Background, ChunksOfBits) {
   EXPECT_EQ(unary->background(0, 4).epsilon, unary->guarantee().epsilon);
 }
 
-TEST(Background, VectorsAgainstTheUniformLaw) {
+TEST(Background, VectorsAgainstTheUniformDistribution) {
   for (const std::string name : {"ldp-sgd", "privunit"}) {
     for (const double epsilon : {0.5, 4.0, 12.0}) {
       SCOPED_TRACE(name);
@@ -249,7 +250,7 @@ TEST(Background, VectorsAgainstTheUniformLaw) {
       EXPECT_LE(background.coupling, mechanism->guarantee().delta);
       EXPECT_EQ(mechanism->background(0, 49).floor, 0.0);
       EXPECT_EQ(mechanism->background(1, 49).epsilon, background.epsilon);
-      // log_prob is relative to the uniform law, for ldp-sgd with both signs as one.
+      // log_prob is relative to the uniform distribution, for ldp-sgd with both signs as one.
       const double base = name == "ldp-sgd" ? std::log(2.0) : 0.0;
       double least = std::numeric_limits<double>::infinity(), most = -least;
       for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -302,7 +303,7 @@ std::string text_of(const std::vector<Constant>& constants) {
 
 class Constants : public testing::TestWithParam<Sample> {};
 
-TEST_P(Constants, DecideTheLawAndNothingElse) {
+TEST_P(Constants, DecideTheDistributionAndNothingElse) {
   const auto mechanism = *GetParam().make(3);
   const auto constants = mechanism->constants();
   EXPECT_EQ(constants.empty(), GetParam().mechanism == "none");

@@ -171,7 +171,7 @@ std::uint64_t ones_in(const BitThresholds& thresholds) {
 
 TEST(SlicedSampler, RareOnesAreAsRareAsTheyShould) {
   const BitThresholds rare = BitThresholds::everywhere(kHalf, 3 * (std::uint64_t{1} << 42));
-  // 48 expected; outside 18 .. 88 with a chance of 1e-6.
+  // 48 expected; outside 18 .. 88 with a probability of 1e-6.
   const auto expected = static_cast<double>(3 * (std::uint64_t{1} << 42)) * 0x1p-64 * 0x1p26;
   EXPECT_NEAR(expected, 48.0, 1e-9);
   const std::uint64_t ones = ones_in(rare);

@@ -150,32 +150,32 @@ TEST(BitMechanisms, TrueClaimsHoldExactlyAndAreUsedUp) {
 }
 
 TEST(BitMechanisms, ProbabilitiesAreThePublishedOnes) {
-  const auto chance = [](const Mechanism& mechanism, std::size_t parity, std::size_t input) {
+  const auto probability = [](const Mechanism& mechanism, std::size_t parity, std::size_t input) {
     return static_cast<double>(design_of(mechanism).thresholds.one[parity][input]) * 0x1p-64;
   };
   for (const double epsilon : {0.5, 2.0}) {
     const double power = std::exp(epsilon), root = std::exp(epsilon / 2.0);
     const auto rappor = made("rappor", {{"epsilon", epsilon}}, {0.0, 1.0}, 6);
-    EXPECT_NEAR(chance(*rappor, 0, 1), root / (1.0 + root), 1e-15);
-    EXPECT_NEAR(chance(*rappor, 1, 0), 1.0 / (1.0 + root), 1e-15);
+    EXPECT_NEAR(probability(*rappor, 0, 1), root / (1.0 + root), 1e-15);
+    EXPECT_NEAR(probability(*rappor, 1, 0), 1.0 / (1.0 + root), 1e-15);
     const auto oue = made("oue", {{"epsilon", epsilon}}, {0.0, 1.0}, 6);
-    EXPECT_NEAR(chance(*oue, 1, 1), 0.5, 1e-15);
-    EXPECT_NEAR(chance(*oue, 0, 0), 1.0 / (1.0 + power), 1e-15);
+    EXPECT_NEAR(probability(*oue, 1, 1), 0.5, 1e-15);
+    EXPECT_NEAR(probability(*oue, 0, 0), 1.0 / (1.0 + power), 1e-15);
     const auto rr = made("rr-bits", {{"epsilon", epsilon}}, {0.0, 1.0}, 6);
-    EXPECT_NEAR(chance(*rr, 0, 1), 1.0 / (1.0 + std::exp(-epsilon / 6.0)), 1e-15);
-    EXPECT_NEAR(chance(*rr, 1, 0), 1.0 / (1.0 + std::exp(epsilon / 6.0)), 1e-15);
+    EXPECT_NEAR(probability(*rr, 0, 1), 1.0 / (1.0 + std::exp(-epsilon / 6.0)), 1e-15);
+    EXPECT_NEAR(probability(*rr, 1, 0), 1.0 / (1.0 + std::exp(epsilon / 6.0)), 1e-15);
     for (const double alpha : {0.3, 10.0}) {
       const Parameters parameters = {{"epsilon", epsilon}, {"coefficient", alpha}};
       const double kept = 1.0 / (1.0 + alpha * std::exp(epsilon / 3.0));
       const auto first = made("ldpfl-1", parameters, {0.0, 1.0}, 6);
       const auto second = made("ldpfl-2", parameters, {0.0, 1.0}, 6);
       for (const std::size_t parity : {0, 1}) {
-        EXPECT_NEAR(chance(*first, parity, 1), 1.0 / (1.0 + alpha), 1e-15);
-        EXPECT_NEAR(chance(*first, parity, 0), kept, 1e-15);
-        EXPECT_NEAR(chance(*second, parity, 0), kept, 1e-15);
+        EXPECT_NEAR(probability(*first, parity, 1), 1.0 / (1.0 + alpha), 1e-15);
+        EXPECT_NEAR(probability(*first, parity, 0), kept, 1e-15);
+        EXPECT_NEAR(probability(*second, parity, 0), kept, 1e-15);
       }
-      EXPECT_NEAR(chance(*second, 0, 1), alpha / (1.0 + alpha), 1e-15);
-      EXPECT_NEAR(chance(*second, 1, 1), 1.0 / (1.0 + alpha * alpha * alpha), 1e-15);
+      EXPECT_NEAR(probability(*second, 0, 1), alpha / (1.0 + alpha), 1e-15);
+      EXPECT_NEAR(probability(*second, 1, 1), 1.0 / (1.0 + alpha * alpha * alpha), 1e-15);
     }
   }
 }
@@ -248,14 +248,15 @@ TEST(Ldpfl, ClaimsLieBelowWhatHolds) {
 
 // --- drawing
 
-/// Deviations between the share of ones and `chance`; positions first, first + step, ...
+/// Deviations between the share of ones and `probability`; positions first, first + step, ...
 double deviations(const std::vector<Symbol>& report, std::size_t first, std::size_t step,
-                  double chance) {
+                  double probability) {
   double ones = 0.0, count = 0.0;
   for (std::size_t i = first; i < report.size(); i += step, count += 1.0) {
     ones += static_cast<double>(report[i]);
   }
-  return std::abs(ones - count * chance) / std::sqrt(count * chance * (1.0 - chance));
+  return std::abs(ones - count * probability) /
+         std::sqrt(count * probability * (1.0 - probability));
 }
 
 /// The largest deviation by parity and input bit when a long report of bits is drawn.
@@ -265,8 +266,8 @@ double frequency_deviations(const Mechanism& mechanism, const BitThresholds& thr
     const auto report =
         drawn(mechanism, std::vector<float>(mechanism.outputs(), static_cast<float>(input)), 11);
     for (const std::size_t parity : {0, 1}) {
-      const double chance = static_cast<double>(thresholds.one[parity][input]) * 0x1p-64;
-      largest = std::max(largest, deviations(report, parity, 2, chance));
+      const double probability = static_cast<double>(thresholds.one[parity][input]) * 0x1p-64;
+      largest = std::max(largest, deviations(report, parity, 2, probability));
     }
   }
   return largest;
@@ -319,7 +320,7 @@ TEST(BitMechanisms, BitsAreIndependent) {
     }
     for (Symbol cell = 0; cell < 4; ++cell) {
       const auto log_of = [&](std::size_t parity, bool symbol) {
-        return std::log(thresholds.chances(parity, true, symbol).convert_to<double>() * 0x1p-64);
+        return std::log(thresholds.words(parity, true, symbol).convert_to<double>() * 0x1p-64);
       };
       log_probs[cell] = log_of(0, cell / 2 == 1) + log_of(apart % 2, cell % 2 == 1);
     }
@@ -410,7 +411,7 @@ TEST(BitMechanisms, DecodingIsUnbiased) {
 
 TEST(BitMechanisms, UselessBitsDecodeToSomethingFinite) {
   for (const char* name : {"rr-bits", "ldpfl-exact"}) {
-    // The least epsilon over so many bits leaves a bit less than 2^-64 of a chance.
+    // The least epsilon over so many bits leaves a bit less than one word of 2^64.
     constexpr std::size_t kBits = 20'000'000'000;
     const auto mechanism = made(name, {{"epsilon", 1e-9}}, {0.0, 1.0}, kBits);
     EXPECT_EQ(mechanism->guarantee().epsilon, 0.0);
@@ -509,7 +510,7 @@ TEST(BitMechanisms, PlantedDefectsAreRefuted) {
   BitDesign higher = design_of(*response);
   const std::uint64_t truth = higher.thresholds.one[0][1];
   higher.thresholds = BitThresholds::everywhere(truth + 1, 0 - (truth + 1));
-  EXPECT_GT(planted(*response, higher)->guarantee().epsilon, 2.0) << "one chance of 2^64 too many";
+  EXPECT_GT(planted(*response, higher)->guarantee().epsilon, 2.0) << "one word of 2^64 too many";
 
   const auto labelled = made("ldpfl-exact", {{"epsilon", 2.0}, {"classes", 10}}, {0.0, 1.0}, 4);
   BitDesign clear = design_of(*labelled);

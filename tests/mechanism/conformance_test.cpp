@@ -85,8 +85,8 @@ TEST_P(Conformance, EverySymbolCanBeDrawnAndTheReportTravels) {
 }
 
 // The mean of 3,000 reports against moments(), at each output: a deviation of 6.5 standard errors
-// has a chance below 1e-10, so all outputs of all samples together alarm falsely below 1e-6; a bias
-// of 0.17 standard deviations of one report is found with a chance above 99 %.
+// has a probability below 1e-10, so all outputs of all samples together alarm falsely below 1e-6; a
+// bias of 0.17 standard deviations of one report is found with a probability above 99 %.
 TEST_P(Conformance, TheMeanOfManyReportsIsWhatMomentsSay) {
   constexpr std::uint64_t kReports = 3'000;
   const auto mechanism = make(24);
@@ -126,7 +126,7 @@ TEST_P(CountableConformance, FrequenciesAreThoseOfLogProb) {
   }
 }
 
-/// Samples of value mechanisms: their weights are draws of one law.
+/// Samples of value mechanisms: their weights are draws of one distribution.
 std::vector<Sample> countable_samples() {
   std::vector<Sample> countable;
   for (const Sample& sample : samples()) {

@@ -152,14 +152,15 @@ TEST(Em, AlphaBoundsTheRatioForEveryDistance) {
   }
 }
 
-TEST(Em, MomentsHoldFromTheFlatToTheSharpLaw) {
+TEST(Em, MomentsHoldFromTheFlatToTheSharpDistribution) {
   const float edge = 1.0F;
   const float centre = 0.0F;
   // Nearly uniform over 2R + 1 values.
   const auto flat = made("em", {{"epsilon", 1e-9}, {"precision", 10.0}});
   EXPECT_NEAR(flat->moments({&centre, 1}, 0).variance, 1.0 / 3.0, 1e-8);
   EXPECT_NEAR(flat->moments({&edge, 1}, 0).bias, -1.0, 1e-8);
-  // The limit of a fine grid: at the edge an exponential law of rate epsilon / 2 on [0, 2].
+  // The limit of a fine grid: at the edge an exponential distribution of rate epsilon / 2 on [0,
+  // 2].
   for (const double epsilon : {0.01, 1.0, 5.0, 50.0}) {
     const auto fine = made("em", {{"epsilon", epsilon}, {"precision", 10.0}});
     const double b = epsilon / 2.0;

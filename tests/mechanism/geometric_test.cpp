@@ -1,6 +1,6 @@
 // The sampler of em and laplace: enclosures that enclose, a fast way that is never wrong about what
-// it calls certain, an exact way whose law is the closed form, and tails that no number of random
-// bits cuts off.
+// it calls certain, an exact way whose distribution is the closed form, and tails that no number of
+// random bits cuts off.
 #include "mechanism/value/geometric.h"
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
@@ -14,7 +14,7 @@ namespace mp = boost::multiprecision;
 using Wide = mp::number<mp::cpp_bin_float<1200, mp::digit_base_2, void, std::int64_t>>;
 using exact::Integer;
 
-std::vector<GeometricLaw> laws() {
+std::vector<GeometricDistribution> distributions() {
   return {{.rate = 0.3, .reach = 10, .bound = 10, .cut = true},
           {.rate = 1e-4, .reach = 50, .bound = 50, .cut = true},
           {.rate = 12.0, .reach = 2, .bound = 2, .cut = true},
@@ -28,9 +28,10 @@ std::vector<GeometricLaw> laws() {
 /// A channel whose grid has step one, around zero.
 class PlainChannel final : public GeometricChannel {
  public:
-  explicit PlainChannel(const GeometricLaw& law)
-      : GeometricChannel(*DecimalGrid::make({0.0, static_cast<double>(law.reach)}, 0.0, kMostSteps),
-                         law) {}
+  explicit PlainChannel(const GeometricDistribution& distribution)
+      : GeometricChannel(
+            *DecimalGrid::make({0.0, static_cast<double>(distribution.reach)}, 0.0, kMostSteps),
+            distribution) {}
   double log_prob(Symbol, float) const override { return 0.0; }
   Moments moments(float) const override { return {}; }
 };
@@ -104,15 +105,16 @@ TEST(Geometric, TheFastWayAgreesWithTheExactWay) {
   std::vector<std::uint32_t> words(2 * kCount);
   std::vector<float> weights(kCount);
   const SimdLevel before = simd_level();
-  for (const GeometricLaw& law : laws()) {
-    const PlainChannel sampler(law);
+  for (const GeometricDistribution& distribution : distributions()) {
+    const PlainChannel sampler(distribution);
     BlockStream stream(key);
     std::size_t open = 0;
     for (std::uint64_t block = 0; block < 40; ++block) {
       stream.seek(block);
       stream.fill(std::span(words));
       for (float& weight : weights) {
-        weight = static_cast<float>((2.0 * bits.unit() - 1.0) * static_cast<double>(law.reach));
+        weight =
+            static_cast<float>((2.0 * bits.unit() - 1.0) * static_cast<double>(distribution.reach));
       }
       const BlockDraw draw{weights, words.data(), &stream, 0};
       std::vector<std::int64_t> exactly(kCount), fast(kCount);
@@ -122,30 +124,30 @@ TEST(Geometric, TheFastWayAgreesWithTheExactWay) {
         const auto known = sampler.draw_fast(weights[i], draw.words_of(i));
         open += known ? 0 : 1;
         if (known) {
-          ASSERT_EQ(*known, exactly[i]) << law.rate;
+          ASSERT_EQ(*known, exactly[i]) << distribution.rate;
         }
       }
       for (const SimdLevel level : simd_levels()) {
         set_simd_level(level);
         sampler.draw_block_wide(draw, fast.data());
-        ASSERT_EQ(fast, exactly) << law.rate << ' ' << name_of(level);
+        ASSERT_EQ(fast, exactly) << distribution.rate << ' ' << name_of(level);
       }
     }
     // The fast way is of use: fewer than one in a thousand is open at a rate of 1e-11.
-    EXPECT_LT(open, 40 * kCount / 200) << law.rate;
+    EXPECT_LT(open, 40 * kCount / 200) << distribution.rate;
   }
   set_simd_level(before);
 }
 
 /// U's 64 bits at which X, or on the upper side X', meets q^k.
-std::optional<std::uint64_t> bits_at(const GeometricLaw& law, std::int64_t input, std::int64_t k,
-                                     bool lower) {
+std::optional<std::uint64_t> bits_at(const GeometricDistribution& distribution, std::int64_t input,
+                                     std::int64_t k, bool lower) {
   // 400 bits are enough here and much faster.
   using Real = mp::number<mp::cpp_bin_float<400, mp::digit_base_2>>;
-  const Real a = law.rate;
+  const Real a = distribution.rate;
   const Real q = exp(-a);
-  const Real below = law.cut ? Real(exp(-a * (law.bound + input + 1))) : Real(0);
-  const Real above = law.cut ? Real(exp(-a * (law.bound - input + 1))) : Real(0);
+  const Real below = distribution.cut ? Real(exp(-a * (distribution.bound + input + 1))) : Real(0);
+  const Real above = distribution.cut ? Real(exp(-a * (distribution.bound - input + 1))) : Real(0);
   const Real boundary = exp(-a * k);
   const Real x = lower ? boundary : Real(1 + q - boundary);
   const Real u = (x - below) / (1 + q - below - above);
@@ -159,17 +161,18 @@ TEST(Geometric, TheFastWayIsNeverWrongNextToABoundary) {
   BlockStream stream{StreamKey(bits)};
   stream.seek(0);
   std::size_t certain = 0, all = 0;
-  for (const GeometricLaw& law : laws()) {
-    const PlainChannel sampler(law);
+  for (const GeometricDistribution& distribution : distributions()) {
+    const PlainChannel sampler(distribution);
     for (int trial = 0; trial < 400; ++trial) {
       const auto weight =
-          static_cast<float>((2.0 * bits.unit() - 1.0) * static_cast<double>(law.reach));
+          static_cast<float>((2.0 * bits.unit() - 1.0) * static_cast<double>(distribution.reach));
       const auto input = static_cast<std::int64_t>(std::ceil(static_cast<double>(weight) - 0.5));
       const bool lower = bits.below(2) == 0;
-      const auto last = static_cast<double>(lower ? law.bound + input : law.bound - input);
-      const double most = std::min(last, 60.0 / law.rate);
-      const auto at =
-          bits_at(law, input, static_cast<std::int64_t>(bits.unit() * (most + 1.0)), lower);
+      const auto last =
+          static_cast<double>(lower ? distribution.bound + input : distribution.bound - input);
+      const double most = std::min(last, 60.0 / distribution.rate);
+      const auto at = bits_at(distribution, input,
+                              static_cast<std::int64_t>(bits.unit() * (most + 1.0)), lower);
       if (!at) continue;
       for (int shift = -1; shift < 24; ++shift) {
         const std::uint64_t away = shift < 0 ? 0 : std::uint64_t{1} << shift;
@@ -182,7 +185,8 @@ TEST(Geometric, TheFastWayIsNeverWrongNextToABoundary) {
           ++all;
           if (!fast) continue;
           ++certain;
-          ASSERT_EQ(*fast, sampler.draw_exactly(weight, words, more)) << law.rate << ' ' << word;
+          ASSERT_EQ(*fast, sampler.draw_exactly(weight, words, more))
+              << distribution.rate << ' ' << word;
         }
       }
     }
@@ -219,17 +223,17 @@ Integer first_above(const ExactGeometric& sampler, std::int64_t input, Symbol sy
 }
 
 /// The distribution function from the lowest symbol on, by summing powers of q in 1200 bits.
-std::vector<Wide> distribution(const GeometricLaw& law, std::int64_t input) {
-  const Wide q = exp(-Wide(law.rate));
+std::vector<Wide> cumulative(const GeometricDistribution& distribution, std::int64_t input) {
+  const Wide q = exp(-Wide(distribution.rate));
   std::vector<Wide> powers = {Wide(1)};
-  while (powers.size() <= static_cast<std::size_t>(law.bound + law.reach)) {
+  while (powers.size() <= static_cast<std::size_t>(distribution.bound + distribution.reach)) {
     powers.push_back(powers.back() * q);
   }
   std::vector<Wide> sums;
-  for (Symbol y = -law.bound; y <= law.bound; ++y) {
+  for (Symbol y = -distribution.bound; y <= distribution.bound; ++y) {
     Wide mass = powers[static_cast<std::size_t>(std::abs(y - input))];
     // The tail beyond an end: 1 + q + q^2 + ...
-    if (!law.cut && std::abs(y) == law.bound) mass /= 1 - q;
+    if (!distribution.cut && std::abs(y) == distribution.bound) mass /= 1 - q;
     sums.push_back(sums.empty() ? mass : Wide(sums.back() + mass));
   }
   const Wide total = sums.back();
@@ -237,24 +241,26 @@ std::vector<Wide> distribution(const GeometricLaw& law, std::int64_t input) {
   return sums;
 }
 
-TEST(Geometric, TheExactWayHasTheLawOfItsFormulaToTheLastBit) {
+TEST(Geometric, TheExactWayHasTheDistributionOfItsFormulaToTheLastBit) {
   // No statistics: the 64 bits at which the drawn symbol changes are the distribution function.
-  for (const GeometricLaw& law : {GeometricLaw{0.01, 1, 1, true}, GeometricLaw{1.0, 0, 0, true},
-                                  GeometricLaw{0.7, 3, 3, true}, GeometricLaw{5e-4, 10, 10, true},
-                                  GeometricLaw{2.5, 5, 5, true}, GeometricLaw{0.7, 3, 118, false},
-                                  GeometricLaw{4.0, 1, 21, false}}) {
-    const ExactGeometric sampler(law);
-    for (const std::int64_t input : {-law.reach, std::int64_t{0}, law.reach}) {
+  for (const GeometricDistribution& distribution :
+       {GeometricDistribution{0.01, 1, 1, true}, GeometricDistribution{1.0, 0, 0, true},
+        GeometricDistribution{0.7, 3, 3, true}, GeometricDistribution{5e-4, 10, 10, true},
+        GeometricDistribution{2.5, 5, 5, true}, GeometricDistribution{0.7, 3, 118, false},
+        GeometricDistribution{4.0, 1, 21, false}}) {
+    const ExactGeometric sampler(distribution);
+    for (const std::int64_t input : {-distribution.reach, std::int64_t{0}, distribution.reach}) {
       EXPECT_TRUE(sampler.sums_to_one(input));
-      const std::vector<Wide> sums = distribution(law, input);
-      for (Symbol symbol = -std::min<Symbol>(law.bound, 12);
-           symbol < std::min<Symbol>(law.bound, 12); ++symbol) {
-        const Wide expected = ldexp(sums[static_cast<std::size_t>(symbol + law.bound)], 64);
+      const std::vector<Wide> sums = cumulative(distribution, input);
+      for (Symbol symbol = -std::min<Symbol>(distribution.bound, 12);
+           symbol < std::min<Symbol>(distribution.bound, 12); ++symbol) {
+        const Wide expected =
+            ldexp(sums[static_cast<std::size_t>(symbol + distribution.bound)], 64);
         const Wide seen = Wide(first_above(sampler, input, symbol));
         // Of the 64 bits at `expected` the next ones are zero in this test, so they do not exceed
         // it.
-        ASSERT_GE(seen, expected) << law.rate << ' ' << input << ' ' << symbol;
-        ASSERT_LT(seen, expected + 1) << law.rate << ' ' << input << ' ' << symbol;
+        ASSERT_GE(seen, expected) << distribution.rate << ' ' << input << ' ' << symbol;
+        ASSERT_LT(seen, expected + 1) << distribution.rate << ' ' << input << ' ' << symbol;
       }
     }
   }
@@ -262,14 +268,14 @@ TEST(Geometric, TheExactWayHasTheLawOfItsFormulaToTheLastBit) {
 
 TEST(Geometric, TheFarthestTailIsReachedByDrawingOn) {
   struct Case {
-    GeometricLaw law;
+    GeometricDistribution distribution;
     double bits_needed;
   };
-  for (const auto& [law, bits_needed] :
+  for (const auto& [distribution, bits_needed] :
        {Case{{.rate = 500.0, .reach = 1, .bound = 1, .cut = true}, 1000.0 / std::log(2.0)},
         Case{{.rate = 2.1525e-7, .reach = 10'000'000'000, .bound = 10'000'000'000, .cut = true},
              4305.0 / std::log(2.0)}}) {
-    const ExactGeometric sampler(law);
+    const ExactGeometric sampler(distribution);
     for (const bool ones : {false, true}) {
       std::size_t drawn = 64;
       const std::uint64_t word = ones ? ~std::uint64_t{0} : 0;
@@ -277,7 +283,7 @@ TEST(Geometric, TheFarthestTailIsReachedByDrawingOn) {
                             drawn += 64;
                             return word;
                           }};
-      const Symbol far = ones ? law.bound : -law.bound;
+      const Symbol far = ones ? distribution.bound : -distribution.bound;
       EXPECT_EQ(sampler.draw(-far, bits), far);
       EXPECT_GE(static_cast<double>(drawn), bits_needed);
       EXPECT_LE(static_cast<double>(drawn), 2.2 * bits_needed + 256.0);
@@ -306,11 +312,11 @@ TEST(Geometric, AWordWithoutEndIsAskedForNoMoreThanItNeeds) {
   EXPECT_LE(drawn, 3U);
 }
 
-/// The largest log-ratio of a table of integer chances; infinite where only one input can.
-double epsilon_of(const std::vector<std::vector<Integer>>& chances) {
+/// The largest log-ratio of a table of integer masses; infinite where only one input can.
+double epsilon_of(const std::vector<std::vector<Integer>>& masses) {
   double epsilon = 0.0;
-  for (const auto& one : chances) {
-    for (const auto& other : chances) {
+  for (const auto& one : masses) {
+    for (const auto& other : masses) {
       for (std::size_t y = 0; y < one.size(); ++y) {
         if (one[y] == 0) continue;
         if (other[y] == 0) return std::numeric_limits<double>::infinity();
@@ -322,12 +328,12 @@ double epsilon_of(const std::vector<std::vector<Integer>>& chances) {
 }
 
 TEST(Geometric, PlantedFixedThresholdsAreRefuted) {
-  // The same law with thresholds of 64 and of 2048 bits: a = 25, D = 4, epsilon 100.
-  const GeometricLaw law{.rate = 25.0, .reach = 2, .bound = 2, .cut = true};
+  // The same distribution with thresholds of 64 and of 2048 bits: a = 25, D = 4, epsilon 100.
+  const GeometricDistribution distribution{.rate = 25.0, .reach = 2, .bound = 2, .cut = true};
   const auto table = [&](unsigned bits) {
-    std::vector<std::vector<Integer>> chances;
+    std::vector<std::vector<Integer>> masses;
     for (std::int64_t input = -2; input <= 2; ++input) {
-      const std::vector<Wide> sums = distribution(law, input);
+      const std::vector<Wide> sums = cumulative(distribution, input);
       std::vector<Integer> row;
       Integer before = 0;
       for (Symbol y = -2; y <= 2; ++y) {
@@ -337,9 +343,9 @@ TEST(Geometric, PlantedFixedThresholdsAreRefuted) {
         row.push_back(until - before);
         before = until;
       }
-      chances.push_back(row);
+      masses.push_back(row);
     }
-    return chances;
+    return masses;
   };
   EXPECT_TRUE(std::isinf(epsilon_of(table(64))));
   EXPECT_NEAR(epsilon_of(table(1000)), 100.0, 1e-9);

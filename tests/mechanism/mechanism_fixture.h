@@ -119,7 +119,7 @@ inline void expect_exact(const Mechanism& mechanism, const std::vector<float>& i
 }
 
 /// Pearson's statistic of observed counts against probabilities, cells below five expected merged:
-/// the chance of so large a value or a larger one if the probabilities hold. Used with a false
+/// the probability of so large a value or a larger one if the probabilities hold. Used with a false
 /// alarm of 1e-6; with n draws it finds a shift of one cell's probability p by 6 sqrt(p / n).
 inline double chi_square_p(const std::map<Symbol, std::uint64_t>& counts,
                            const std::map<Symbol, double>& log_probs, std::uint64_t draws) {
@@ -146,8 +146,8 @@ inline double chi_square_p(const std::map<Symbol, std::uint64_t>& counts,
     ++cells;
   }
   if (cells < 2) return 1.0;
-  const boost::math::chi_squared law(static_cast<double>(cells - 1));
-  return boost::math::cdf(boost::math::complement(law, statistic));
+  const boost::math::chi_squared distribution(static_cast<double>(cells - 1));
+  return boost::math::cdf(boost::math::complement(distribution, statistic));
 }
 
 /// Tests the frequencies of symbols that were all drawn for `input` against log_prob of `single`,

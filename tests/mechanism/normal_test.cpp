@@ -1,5 +1,6 @@
 // What vector mechanisms are made of: normal deviates (accuracy, symmetry, distribution), sums that
-// do not depend on the machine and are odd, and the law of one coordinate of a uniform direction.
+// do not depend on the machine and are odd, and the distribution of one coordinate of a uniform
+// direction.
 #include "mechanism/vector/normal.h"
 
 #include <boost/math/distributions/normal.hpp>
@@ -103,19 +104,19 @@ TEST(Normal, IsMirroredExactlyByTwoBits) {
   }
 }
 
-/// P of the counts of values in cells of a quarter against the normal law (the last cells are open,
-/// from 4.5 on). 2^21 values, false alarm 1e-6: it finds a cell of probability p that is off by
-/// 6 sqrt(p / 2^21), 0.2 % of itself in the middle and 40 % beyond 4.
+/// P of the counts of values in cells of a quarter against the normal distribution (the last cells
+/// are open, from 4.5 on). 2^21 values, false alarm 1e-6: it finds a cell of probability p that is
+/// off by 6 sqrt(p / 2^21), 0.2 % of itself in the middle and 40 % beyond 4.
 double normal_p(const std::vector<double>& values) {
-  const boost::math::normal law;
+  const boost::math::normal distribution;
   std::map<Symbol, std::uint64_t> counts;
   std::map<Symbol, double> log_probs;
   for (const double value : values) {
     ++counts[std::clamp<Symbol>(static_cast<Symbol>(std::floor(4.0 * value)), -18, 17)];
   }
   for (Symbol cell = -18; cell < 18; ++cell) {
-    const double low = cell == -18 ? 0.0 : cdf(law, static_cast<double>(cell) / 4.0);
-    const double high = cell == 17 ? 1.0 : cdf(law, static_cast<double>(cell + 1) / 4.0);
+    const double low = cell == -18 ? 0.0 : cdf(distribution, static_cast<double>(cell) / 4.0);
+    const double high = cell == 17 ? 1.0 : cdf(distribution, static_cast<double>(cell + 1) / 4.0);
     log_probs[cell] = std::log(high - low);
   }
   return chi_square_p(counts, log_probs, values.size());
@@ -131,7 +132,7 @@ std::vector<double> from_lattice(const std::vector<std::uint64_t>& words, std::u
   lattice_normals(narrow.data(), pairs, out.data());
   std::vector<double> values;
   BitSource bits = BitSource::from_seed(3, "jitter");
-  // Spread over the lattice cell, so that cells of the test cut the law where they should.
+  // Spread over the lattice cell, so that cells of the test cut the distribution where they should.
   for (const std::int16_t value : out) values.push_back((value + bits.unit() - 0.5) / kNormalScale);
   return values;
 }

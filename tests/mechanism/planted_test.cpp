@@ -125,7 +125,7 @@ TEST(Planted, RoundingRemainderOnGroup1) {
   const auto coarse = channel_of(remainder_on_group_1(std::uint64_t{1} << 50));
   EXPECT_TRUE(exact_refutes(coarse));
   EXPECT_GT(enumerated_epsilon(coarse), kEps + 1e-5);
-  // By one chance in 2^64: no enumeration in doubles sees it, the exact guarantee does.
+  // By one word of 2^64: no enumeration in doubles sees it, the exact guarantee does.
   EXPECT_TRUE(exact_refutes(channel_of(remainder_on_group_1(1))));
   EXPECT_GT(remainder_on_group_1(1).epsilon(), kEps);
   EXPECT_LT(remainder_on_group_1(1).epsilon(), kEps + 1e-15);
@@ -254,7 +254,7 @@ class Window final : public Broken {
 TEST(Planted, DisjointSupports) {
   EXPECT_TRUE(exact_refutes(std::make_shared<Window>()));
   EXPECT_TRUE(std::isinf(enumerated_epsilon(std::make_shared<Window>())));
-  // The same by a table: a group in the middle without a chance.
+  // The same by a table: a group in the middle that is never drawn.
   const Staircase sound = sound_staircase();
   std::vector<std::uint64_t> thresholds(sound.thresholds().begin(), sound.thresholds().end());
   thresholds[1] = thresholds[0];

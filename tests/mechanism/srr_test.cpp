@@ -44,8 +44,8 @@ TEST(Srr, IsExactOnTheSmallestGrids) {
     for (const double radius : {1.0, 2.0, 3.0}) {  // d = 3, 5, 7 with m = d and without settings
       const auto every = made("srr", srr_of(epsilon, 0, 2 * radius + 1, 0), {0.0, radius});
       expect_exact(*every, grid_inputs(*every), epsilon);
-      const auto preset = made("srr", {{"epsilon", epsilon}, {"precision", 0}}, {0.0, radius});
-      expect_exact(*preset, grid_inputs(*preset), epsilon);
+      const auto srr = made("srr", {{"epsilon", epsilon}, {"precision", 0}}, {0.0, radius});
+      expect_exact(*srr, grid_inputs(*srr), epsilon);
       const auto grr = made("grr", {{"epsilon", epsilon}, {"precision", 0}}, {0.0, radius});
       expect_exact(*grr, grid_inputs(*grr), epsilon);
     }
@@ -59,7 +59,7 @@ TEST(Srr, IsExactAtThePapersSettingAndAtVeryLargeEpsilon) {
   expect_exact(*paper, grid_inputs(*paper), 5.0);
   EXPECT_GE(paper->guarantee().unit_epsilon, 5.0 - 1e-15);
   EXPECT_EQ(paper->symbol_bits(), 16U);
-  // 2^64 chances cannot hold a ratio of e^50 over 1501 values: the exact epsilon just is smaller.
+  // 2^64 words cannot hold a ratio of e^50 over 1501 values: the exact epsilon just is smaller.
   for (const double epsilon : {40.0, 50.0, 300.0, 1000.0}) {
     const auto sharp = made("srr", srr_of(epsilon, 4, 10, 20), {0.0, 0.075});
     expect_exact(*sharp, spread(*sharp, 11), epsilon);

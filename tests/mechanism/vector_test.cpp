@@ -1,5 +1,6 @@
 // ldp-sgd, privunit and gaussian: exact coins, the reference errors that were computed
-// independently, unbiasedness and laws by simulation, the error budget of double precision.
+// independently, unbiasedness and distributions by simulation, the error budget of double
+// precision.
 #include <boost/math/special_functions/beta.hpp>
 #include <boost/math/special_functions/erf.hpp>
 #include <numbers>
@@ -158,8 +159,8 @@ TEST(LdpSgd, LiesOnTheRightSideAsOftenAsItSays) {
 }
 
 /// The largest log-ratio of the model "draw k, answer k or -k by the side on which k lies, turned
-/// by a coin", over directions of a small lattice whose law is not symmetric and may lean towards
-/// x.
+/// by a coin", over directions of a small lattice whose distribution is not symmetric and may lean
+/// towards x.
 double enumerated_epsilon(bool (*behind)(double), double tie, double right, double leak = 0.0) {
   double largest = 0.0;
   for (int cell = 0; cell < 49; ++cell) {
@@ -168,17 +169,17 @@ double enumerated_epsilon(bool (*behind)(double), double tie, double right, doub
     for (int angle = 0; angle < 48; ++angle) {
       const double x = std::cos(angle * std::numbers::pi / 24.0);
       const double y = angle % 24 == 0 ? 0.0 : std::sin(angle * std::numbers::pi / 24.0);
-      const auto chance_drawn = [&](int i, int j) {
+      const auto probability_drawn = [&](int i, int j) {
         return 1.0 + 0.2 * i + 0.1 * j * j + 0.03 * i * j +
                leak * (i * x + j * y) * (i * x + j * y);
       };
-      const auto chance_kept = [&](double side) {
+      const auto probability_kept = [&](double side) {
         const double front = side == 0.0 ? tie : (behind(side) ? 0.0 : 1.0);
         return front * right + (1.0 - front) * (1.0 - right);
       };
       const double side = a * x + b * y;
-      const double p = chance_drawn(a, b) * chance_kept(side) +
-                       chance_drawn(-a, -b) * (1.0 - chance_kept(-side));
+      const double p = probability_drawn(a, b) * probability_kept(side) +
+                       probability_drawn(-a, -b) * (1.0 - probability_kept(-side));
       least = std::min(least, p);
       most = std::max(most, p);
     }
@@ -294,7 +295,7 @@ TEST(PrivUnit, FindsTheBestCap) {
   }
 }
 
-/// For x on the first axis the first symbol is 16 sqrt(d) t, rounded: its law is known.
+/// For x on the first axis the first symbol is 16 sqrt(d) t, rounded: its distribution is known.
 double first_symbol_p(std::size_t size, double epsilon, const BestCap& cap, double caution = 1.0,
                       std::uint64_t reports = 6'000) {
   const auto made_mechanism = make_privunit(Domain{flat_layout(size), {Range{0.0, 1.0}}},
@@ -323,7 +324,7 @@ double first_symbol_p(std::size_t size, double epsilon, const BestCap& cap, doub
   return chi_square_p(counts, log_probs, reports);
 }
 
-TEST(PrivUnit, DrawsTheCapAndTheRestByTheirLaws) {
+TEST(PrivUnit, DrawsTheCapAndTheRestByTheirDistributions) {
   for (const std::size_t size :
        {std::size_t{2}, std::size_t{3}, std::size_t{20}, std::size_t{500}}) {
     for (const double epsilon : {0.5, 4.0, 9.0}) {
@@ -343,7 +344,7 @@ TEST(PrivUnit, DrawsTheCapAndTheRestByTheirLaws) {
 
 /// The same when every report takes the path of real arithmetic, which has further random bits.
 /// 1,500 reports find a cell of probability p that is off by 6 sqrt(p / 1,500).
-TEST(PrivUnit, DrawsByTheSameLawsInRealArithmetic) {
+TEST(PrivUnit, DrawsByTheSameDistributionsInRealArithmetic) {
   constexpr double kAlways = std::numeric_limits<double>::infinity();
   for (const std::size_t size : {std::size_t{2}, std::size_t{3}, std::size_t{10}}) {
     const BestCap cap = best_cap(size, 3.0);
@@ -460,7 +461,7 @@ TEST(Gaussian, HasTheAnalyticSigma) {
   }
 }
 
-TEST(Gaussian, HasTheRoundedNormalLaw) {
+TEST(Gaussian, HasTheRoundedNormalDistribution) {
   const std::size_t size = 400'000;
   const auto mechanism = vector_of("gaussian", 1.0, size);
   std::map<Symbol, std::uint64_t> counts;

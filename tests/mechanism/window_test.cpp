@@ -266,7 +266,8 @@ TEST(Window, PlantedFaultsAreRefuted) {
   EXPECT_FALSE(WindowChannel(lost, *grid).sums_to_one(end));
 }
 
-/// The chance that draws from another plan, for another input, have the probabilities of `plan`.
+/// The probability that draws from another plan, for another input, have the probabilities of
+/// `plan`.
 double sampled_p(const WindowPlan& plan, const WindowPlan& drawn_plan, float input,
                  float drawn_input) {
   constexpr std::uint64_t kDraws = 200'000;

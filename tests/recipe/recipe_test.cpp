@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "recipe/choice_names.h"
 #include "sotto/mechanism.h"
 
 namespace sotto {
@@ -113,8 +114,8 @@ TEST(Recipe, EveryMechanismForWeightsCanBeChosenAndNoOther) {
       continue;
     }
     for (const ParameterInfo& parameter : info.parameters) {
-      if (!parameter.required && !parameter.preset) continue;
-      const double value = parameter.preset.value_or(parameter.high);
+      if (!parameter.required && !parameter.default_value) continue;
+      const double value = parameter.default_value.value_or(parameter.high);
       text += std::string(parameter.name) + " = " + nlohmann::json(value).dump() + '\n';
     }
     const auto recipe = parse_recipe(text, "r.toml");
@@ -284,6 +285,54 @@ TEST(Recipe, TheFingerprintCoversWhatDecidesTheModelAndNothingElse) {
                             "ledger.rounds=3", "ledger.epsilon=[1,2]", "shuffle.mode=shuffler"}) {
     EXPECT_NE(print(other), base) << other;
   }
+}
+
+// Ledgers, checkpoints and policies name recipes by their fingerprints: those of today's recipes
+// must stay what they are.
+TEST(Recipe, FingerprintsStayWhatTheyWere) {
+  EXPECT_EQ(parse_recipe(kSmall, "r")->fingerprint(),
+            "bb3d4276d9f62730d34c36263c02623294901a377720761deaf053351244c41c");
+  const std::vector<std::string> choices = {
+      "train.optimizer=adam",        "train.engine=native",  "federation.selection=once",
+      "privacy.mechanism=two-point", "privacy.epsilon=1",    "privacy.radius=0.5",
+      "bound.payload=delta",         "bound.range=adaptive", "bound.buffers=reset",
+      "server.decay=cosine",         "shuffle.mode=latency"};
+  EXPECT_EQ(parse_recipe(kSmall, "r", choices)->fingerprint(),
+            "25eac583c54a272e05facd03e8a1a22e266f2995b6a643d9377d8f4fa096153c");
+}
+
+/// Every word of a choice's table is read, means its value and is written again.
+template <class Choice, class Get>
+void expect_words(const std::string& key, const Get& get) {
+  const std::string section = key.substr(0, key.find('.'));
+  const std::string name = key.substr(key.find('.') + 1);
+  std::vector<std::string> others = {"encode.network=mlp(4)", "encode.mechanism=none"};
+  if (section != "encode") others.clear();
+  for (const Name<Choice>& word : names_of(Choice{})) {
+    std::vector<std::string> settings = others;
+    settings.push_back(key + '=' + std::string(word.name));
+    const auto recipe = parse_recipe(kSmall, "r", settings);
+    ASSERT_TRUE(recipe) << recipe.error().message;
+    EXPECT_EQ(get(*recipe), word.value) << key << ' ' << word.name;
+    EXPECT_EQ(recipe->to_json()[section][name], std::string(word.name));
+    expect_parts(error_of(kSmall, {key + "=nothing"}), {'"' + std::string(word.name) + '"'});
+  }
+}
+
+TEST(Recipe, EveryWordOfAChoiceIsReadAndWrittenAgain) {
+  expect_words<FederationMode>("federation.mode",
+                               [](const Recipe& r) { return r.federation.mode; });
+  expect_words<SelectionRule>("federation.selection",
+                              [](const Recipe& r) { return r.federation.selection; });
+  expect_words<Optimizer>("train.optimizer", [](const Recipe& r) { return r.train.optimizer; });
+  expect_words<Optimizer>("encode.optimizer", [](const Recipe& r) { return r.encode.optimizer; });
+  expect_words<Engine>("train.engine", [](const Recipe& r) { return r.train.engine; });
+  expect_words<Payload>("bound.payload", [](const Recipe& r) { return r.bound.payload; });
+  expect_words<BufferRule>("bound.buffers", [](const Recipe& r) { return r.bound.buffers; });
+  expect_words<RateDecay>("server.decay", [](const Recipe& r) { return r.server.decay; });
+  expect_words<ShuffleMode>("shuffle.mode", [](const Recipe& r) { return r.shuffle.mode; });
+  expect_words<FeatureLayer>("encode.layer", [](const Recipe& r) { return r.encode.layer; });
+  expect_words<TestRecords>("encode.test", [](const Recipe& r) { return r.encode.test; });
 }
 
 TEST(Recipe, LimitsAreOneNumberOrOneForEachClientInTurn) {

@@ -138,7 +138,7 @@ const Session kThree{kRound, 3, 2};
 
 TEST(SecureAggregation, AMaskedReportLooksUniform) {
   // 4,000 words of one client whose symbols are all zero; each of 64 bits is set about half the
-  // time. 7 deviations: a false alarm has a chance of 64 * 2.6e-12.
+  // time. 7 deviations: a false alarm has a probability of 64 * 2.6e-12.
   const Session session{kRound, 2, 2};
   Parties parties(session);
   const auto mechanism = mechanism_called("none", 4000);

@@ -72,9 +72,10 @@ TEST(Shamir, RefusesWhatIsNotAShareOfTheSecret) {
 }
 
 // With t - 1 shares every secret is equally likely: over the coefficients' draws, a share has the
-// same law whatever the secret. Here: the top four bits of share 1 for two secrets that differ in
-// every bit, each uniform over 16 classes. 16,000 draws; a chi-square of 15 degrees beyond 60 has a
-// chance of 2e-7, and a share whose top bits had 3 % more of one class would be seen.
+// same distribution whatever the secret. Here: the top four bits of share 1 for two secrets that
+// differ in every bit, each uniform over 16 classes. 16,000 draws; a chi-square of 15 degrees
+// beyond 60 has a probability of 2e-7, and a share whose top bits had 3 % more of one class would
+// be seen.
 TEST(Shamir, OneShareBelowTheThresholdIsUniform) {
   BitSource bits = BitSource::from_seed(4, "shamir");
   for (const unsigned char byte : {0x00, 0xFF}) {

@@ -44,7 +44,7 @@ TEST(Exposure, ReportsThatWereOpenedAndNotReleasedCount) {
   options.transport = std::make_shared<Withholding>(std::vector<std::uint64_t>{1});
   const RunResult alone = run(toy_recipe(shuffled()), options);
   EXPECT_EQ(alone.groups[0].exposure.batches(), (std::map<std::uint64_t, std::uint64_t>{{1, 3}}));
-  EXPECT_NEAR(promised(alone), 6.0, 0.01);  // three rounds of 2, in nobody's company
+  EXPECT_NEAR(promised(alone), 6.0, 0.01);  // three rounds of 2, in batches of one
 
   options.transport = std::make_shared<Withholding>(std::vector<std::uint64_t>{0, 30, 0});
   const RunResult once = run(toy_recipe(shuffled()), options);

@@ -51,7 +51,7 @@ TEST_P(Cohort, EndsWhereEachClientWouldHaveEndedAlone) {
   }
   request.input = output_shape(data, setting.preprocess);
   request.classes = 2;
-  request.engine = "torch";
+  request.engine = Engine::kTorch;
   const auto factory = *make_torch_factory(request);
   const Layout& layout = factory->layout();
   const std::vector<float> model = factory->initial_weights(1);

@@ -297,7 +297,7 @@ TEST(Engines, GradientsAgreeByTilesAndBeside) {
     } else {
       expect_same_gradients(network, bits);
     }
-    // The first one reads samples without filling, never by tiles.
+    // The first one reads samples without alignment, never by tiles.
     const native::Chain chain = native::make_chain(network);
     EXPECT_FALSE(chain.operations.front().tiled);
     for (std::size_t o = 1; o < chain.operations.size(); ++o) {
@@ -535,7 +535,7 @@ TEST(Engines, ARequestNamesItsEngine) {
   request.network = *find_network("mlp(4)", {1, 8, 8}, 2);
   request.input = {1, 8, 8};
   request.classes = 2;
-  const auto version = [&](const std::string& engine) {
+  const auto version = [&](Engine engine) {
     request.engine = engine;
     const auto made = choose_engine(request, make_torch_factory);
     return made ? (*made)->version() : made.error().message;
@@ -549,15 +549,15 @@ TEST(Engines, ARequestNamesItsEngine) {
   const auto saved = (*lazy)->save((*lazy)->initial_weights(1), "unwritten.pt");
   ASSERT_FALSE(saved);
   EXPECT_EQ(saved.error().message, "asked for mlp(4)");
-  EXPECT_EQ(version("auto"), "native, CPU");
-  EXPECT_EQ(version("native"), "native, CPU");
-  EXPECT_NE(version("torch").find("LibTorch"), std::string::npos);
+  EXPECT_EQ(version(Engine::kAuto), "native, CPU");
+  EXPECT_EQ(version(Engine::kNative), "native, CPU");
+  EXPECT_NE(version(Engine::kTorch).find("LibTorch"), std::string::npos);
   EXPECT_FALSE(choose_engine(request, nullptr));
   // A convolution wider than its filter needs is not one that the native engine turns round.
   request.network.layers.insert(
       request.network.layers.begin(),
       {.kind = LayerKind::kConv, .in = 1, .out = 1, .kernel = 1, .padding = 1});
-  EXPECT_NE(version("native").find("conv 1->1 1x1 pad 1"), std::string::npos);
+  EXPECT_NE(version(Engine::kNative).find("conv 1->1 1x1 pad 1"), std::string::npos);
   EXPECT_NE(version("auto").find("LibTorch"), std::string::npos);
 }
 

@@ -92,8 +92,8 @@ CLI::Option* add_sampling(CLI::App& command, std::optional<double>& sampling) {
                     sampling);
 }
 
-std::uint64_t whole(const std::optional<double>& value, std::uint64_t preset) {
-  return value ? static_cast<std::uint64_t>(*value) : preset;
+std::uint64_t whole(const std::optional<double>& value, std::uint64_t default_value) {
+  return value ? static_cast<std::uint64_t>(*value) : default_value;
 }
 
 Result<std::uint64_t> product(std::uint64_t a, std::uint64_t b, std::string_view what) {

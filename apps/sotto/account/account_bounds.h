@@ -25,7 +25,7 @@ inline constexpr double kMostOfAny = 1e9;      // weights, clients, rounds, comp
 inline constexpr double kMostReleases = 1e15;  // and their product
 
 /// The number that was given, which is whole.
-std::uint64_t whole(const std::optional<double>& value, std::uint64_t preset = 1);
+std::uint64_t whole(const std::optional<double>& value, std::uint64_t default_value = 1);
 /// a * b, or an error that says what is too many.
 Result<std::uint64_t> product(std::uint64_t a, std::uint64_t b, std::string_view what);
 

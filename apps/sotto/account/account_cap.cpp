@@ -33,17 +33,17 @@ class Search {
 
   Result<CapPlan> run() {
     CapPlan found;
-    SOTTO_TRY(found.preset, price(std::nullopt));
-    if (!found.preset.plan.possible) {
-      found.best = found.preset;
+    SOTTO_TRY(found.by_default, price(std::nullopt));
+    if (!found.by_default.plan.possible) {
+      found.best = found.by_default;
       return found;
     }
     // The answer is near, and its epsilon0 too: the search need not begin anew for every cap.
-    training_.least_epsilon0 = std::max(training_.least_epsilon0, 0.7 * found.preset.epsilon0);
-    training_.most_epsilon0 = std::min(training_.most_epsilon0, 1.6 * found.preset.epsilon0);
-    SOTTO_TRY(found.best, golden(std::log(found.preset.cap / 8.0),
-                                 std::log(std::min(0.5, found.preset.cap * 2.0))));
-    if (!(found.best.squared_error < found.preset.squared_error)) found.best = found.preset;
+    training_.least_epsilon0 = std::max(training_.least_epsilon0, 0.7 * found.by_default.epsilon0);
+    training_.most_epsilon0 = std::min(training_.most_epsilon0, 1.6 * found.by_default.epsilon0);
+    SOTTO_TRY(found.best, golden(std::log(found.by_default.cap / 8.0),
+                                 std::log(std::min(0.5, found.by_default.cap * 2.0))));
+    if (!(found.best.squared_error < found.by_default.squared_error)) found.best = found.by_default;
     return found;
   }
 

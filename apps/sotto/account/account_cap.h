@@ -20,7 +20,7 @@ struct CapChoice {
 
 struct CapPlan {
   CapChoice best;
-  CapChoice preset;  // with the cap that the mechanism takes by itself
+  CapChoice by_default;  // with the cap that the mechanism takes by itself
 };
 
 /// Every choice meets `target`; an error where the mechanism has no cap, or one is given.

@@ -241,7 +241,7 @@ nlohmann::ordered_json cap_json(const CapChoice& choice) {
 void print_caps(const CapPlan& caps) {
   Table table({"", "privacy.epsilon", "privacy.cap", "squared error", "client's epsilon"});
   const std::pair<const char*, const CapChoice*> rows[] = {{"best", &caps.best},
-                                                           {"privunit's own", &caps.preset}};
+                                                           {"privunit's own", &caps.by_default}};
   for (const auto& [name, choice] : rows) {
     table.add({name, fmt::format("{}", choice->epsilon0), short_number(choice->cap),
                short_number(choice->squared_error), epsilon_text(*choice->plan.price.epsilon)});
@@ -264,7 +264,7 @@ Result<int> cap_command(const Arguments& arguments, const Open& open, const Trai
   if (arguments.json) {
     nlohmann::ordered_json json = to_json(arguments, training, open, plan);
     json["best"] = cap_json(caps.best);
-    json["preset"] = cap_json(caps.preset);
+    json["preset"] = cap_json(caps.by_default);
     fmt::print("{}\n", json.dump(2));
   } else {
     print_plan(arguments, open, plan);

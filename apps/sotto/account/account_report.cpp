@@ -50,7 +50,7 @@ Result<Background> ReportOptions::background(std::optional<double> epsilon,
   const Background background = made->background(0, made->outputs());
   const Guarantee guarantee = made->guarantee();
   // A delta is either that of the sampler's arithmetic, which the coupling accounts for, or one of
-  // the exact law.
+  // the exact distribution.
   if (!std::isfinite(background.epsilon) || (guarantee.delta > 0.0 && background.coupling == 0.0)) {
     return fail(ErrorKind::kRefused, options.name +
                                          ": no amplification is proven for what has no epsilon "

@@ -1,5 +1,6 @@
 // How the questions of `sotto account` say what a client sends in a round: weights of some epsilon0
-// that travel in chunks, or a mechanism, whose own laws are known in more detail than epsilon0.
+// that travel in chunks, or a mechanism, whose own distributions are known in more detail than
+// epsilon0.
 #pragma once
 
 #include <nlohmann/json.hpp>

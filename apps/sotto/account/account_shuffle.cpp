@@ -63,7 +63,7 @@ Result<Training> training_of(const Arguments& arguments) {
   training.delta = arguments.delta.value_or(kPresetDelta);
   SOTTO_CHECK(product(training.weights, training.rounds, "rounds"));
   if (report.has_mechanism()) {
-    // One law for all sizes of a batch: it is not made anew for every point of a plot.
+    // One distribution for all sizes of a batch: it is not made anew for every point of a plot.
     SOTTO_TRY(const Background chunk, report.background({}, training.split));
     Background rest = chunk;
     if (training.weights % training.split != 0) {

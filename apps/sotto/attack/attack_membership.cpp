@@ -17,7 +17,7 @@
 #include "report/chart.h"
 #include "report/findings.h"
 #include "report/markup.h"
-#include "run/run_shown.h"
+#include "run/run_with_progress.h"
 #include "server/checkpoint.h"
 #include "server/setup.h"
 #include "terminal.h"

@@ -11,7 +11,7 @@
 #include "report/findings.h"
 #include "terminal.h"
 #ifdef SOTTO_WITH_TRAIN
-#include "run/run_shown.h"
+#include "run/run_with_progress.h"
 #endif
 
 namespace sotto::cli {

@@ -33,7 +33,7 @@ struct AuditOptions {
   double timeout_seconds = 60.0;
   std::uint64_t batch = 100'000;
 
-  /// Of --shuffled and --adversary, each with names and a preset of its own; empty: the preset.
+  /// Of --shuffled and --adversary, each with names and a default of its own; empty: the default.
   std::string distinguisher;
 
   // of --shuffled

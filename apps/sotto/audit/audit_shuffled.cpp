@@ -45,7 +45,7 @@ Result<Batches> prepare(const AuditOptions& options) {
   SOTTO_TRY(batches.mechanism, chosen.make(size));
   SOTTO_TRY(batches.pair, ReportPair::make(*batches.mechanism, kind));
   ShuffledGame& game = batches.game;
-  game.law = batches.pair.law();
+  game.distributions = batches.pair.distributions();
   game.clients = options.clients;
   game.delta = delta;
   game.confidence = options.confidence;
@@ -67,7 +67,8 @@ Result<Batches> prepare(const AuditOptions& options) {
 
 /// Which statistics to try. Two of them share the error; for binary reports they order batches
 /// alike, and one is enough.
-Result<std::vector<BatchStatistic>> statistics_of(const AuditOptions& options, const PairLaw& law) {
+Result<std::vector<BatchStatistic>> statistics_of(const AuditOptions& options,
+                                                  const DistributionPair& distributions) {
   const std::vector<std::string> names = {"frequency", "likelihood", "both"};
   const std::string asked = options.distinguisher.empty() ? "both" : options.distinguisher;
   if (std::find(names.begin(), names.end(), asked) == names.end()) {
@@ -78,7 +79,7 @@ Result<std::vector<BatchStatistic>> statistics_of(const AuditOptions& options, c
   if (asked == "likelihood") {
     return std::vector{BatchStatistic::kLikelihoodRatio};
   }
-  if (law.classes.size() == 2) return std::vector{BatchStatistic::kFrequency};
+  if (distributions.classes.size() == 2) return std::vector{BatchStatistic::kFrequency};
   return std::vector{BatchStatistic::kFrequency, BatchStatistic::kLikelihoodRatio};
 }
 
@@ -116,8 +117,8 @@ nlohmann::json to_json(const Batches& batches, const std::vector<ShuffledFinding
       {"mechanism_id", batches.mechanism->id()},
       {"epsilon0", number_or_null<nlohmann::json>(batches.mechanism->guarantee().epsilon)},
       {"clients", batches.game.clients},
-      {"classes", batches.game.law.classes.size()},
-      {"seed_statistic_exact", seed_value_exact(batches.game.law, batches.game.clients)},
+      {"classes", batches.game.distributions.classes.size()},
+      {"seed_statistic_exact", seed_value_exact(batches.game.distributions, batches.game.clients)},
       {"seconds", seconds}};
   for (const ShuffledFinding& one : found) json["distinguishers"].push_back(finding_json(one));
   for (const Bound& bound : batches.proven) {
@@ -146,7 +147,7 @@ void print_text(const Batches& batches, const std::vector<ShuffledFinding>& foun
                                         : ", the " + batches.claim_source + " bound"));
   print_line("the seed's value",
              fmt::format("{:.4f}: threshold at the mean, no delta, without noise",
-                         seed_value_exact(game.law, game.clients)));
+                         seed_value_exact(game.distributions, game.clients)));
   Table tried({"distinguisher", "audited", "guess above", "FPR", "FNR", "trials tested"});
   for (const ShuffledFinding& one : found) {
     tried.add({std::string(name_of(one.statistic)), number_down(one.bounds.two_sided, 4),
@@ -168,7 +169,7 @@ void print_text(const Batches& batches, const std::vector<ShuffledFinding>& foun
 Result<int> audit_shuffled_batches(const AuditOptions& options) {
   const Stopwatch clock;
   SOTTO_TRY(Batches batches, prepare(options));
-  SOTTO_TRY(const auto statistics, statistics_of(options, batches.game.law));
+  SOTTO_TRY(const auto statistics, statistics_of(options, batches.game.distributions));
   ShuffledGame each = batches.game;
   each.confidence = 1.0 - (1.0 - options.confidence) / static_cast<double>(statistics.size());
   Progress progress("audit", options.trials * statistics.size());

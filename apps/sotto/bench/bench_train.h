@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sotto/choices.h"
 #include "sotto/result.h"
 
 namespace sotto::cli {
@@ -16,7 +17,7 @@ struct TrainBench {
   /// pass over them several times.
   std::size_t samples = 600;
   std::size_t clients = 10;  // in a round
-  std::string engine = "auto";
+  Engine engine = Engine::kAuto;
 };
 
 struct TrainBenchResult {

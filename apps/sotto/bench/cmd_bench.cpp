@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "base/simd.h"
 #include "bench_audit.h"
+#include "recipe/choice_names.h"
 #ifdef SOTTO_WITH_RPC
 #include "bench_federation.h"
 #endif
@@ -181,7 +182,7 @@ void add_bench_mechanisms(CLI::App& bench, Action& action) {
       ->type_name("S")
       ->check(CLI::Range(0.0, 3600.0));
 #ifdef SOTTO_WITH_TRAIN
-  sub->add_option("--device", arguments->device, "cpu, or cuda: against the bandwidth of the card")
+  sub->add_option("--device", arguments->device, "cpu, or cuda: against the bandwidth of the GPU")
       ->capture_default_str()
       ->type_name("DEVICE")
       ->check(CLI::IsMember({"cpu", "cuda"}));
@@ -225,7 +226,7 @@ Result<int> bench_train_command(const TrainArguments& arguments) {
   for (TrainBench& bench : benches) {
     if (arguments.batch > 0) bench.batch_size = arguments.batch;
     if (arguments.samples > 0) bench.samples = arguments.samples;
-    bench.engine = arguments.engine;
+    bench.engine = choice_of<Engine>(arguments.engine).value_or(Engine::kAuto);
   }
   Table table({"model", "parameters", "batch", "samples", "plain loop", "1 thread", "ratio",
                fmt::format("{} threads", arguments.threads), "ratio", "engine", "floor", "of floor",

@@ -1,6 +1,6 @@
 // The synthetic clients of a bench, in a process of their own: their memory and descriptors are not
-// the server's. It is made before any thread or connection exists, and does what it is told over a
-// pipe, one line at a time.
+// the server's. It is made before any thread or connection exists, and does what the parent asks
+// over a pipe, one line at a time.
 #pragma once
 
 #include <sys/types.h>

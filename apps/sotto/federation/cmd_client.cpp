@@ -6,7 +6,7 @@
 #include "client_ledger.h"
 #include "federation_options.h"
 #include "monitor_options.h"
-#include "run/run_shown.h"
+#include "run/run_with_progress.h"
 #include "transport/grpc/grpc_client.h"
 
 namespace sotto::cli {
@@ -116,9 +116,10 @@ Result<int> take_part(const Arguments& arguments) {
   options.on_event = monitor->sink();
   if (!own.note.empty()) monitor->say(own.note);
   options.on_joined = [&](const Recipe& recipe, std::uint32_t index) {
-    monitor->started(fmt::format("{} is client {} of {}; mechanism {}, shuffler {}", name, index,
-                                 recipe.output.name, recipe.privacy.mechanism,
-                                 recipe.shuffle.mode == "shuffler" ? arguments.shuffler : "none"));
+    monitor->started(
+        fmt::format("{} is client {} of {}; mechanism {}, shuffler {}", name, index,
+                    recipe.output.name, recipe.privacy.mechanism,
+                    recipe.shuffle.mode == ShuffleMode::kShuffler ? arguments.shuffler : "none"));
   };
   options.on_task = [&](RoundId round) { monitor->say(fmt::format("round {}", round)); };
   options.on_note = [&](const std::string& text) { monitor->problem(text); };

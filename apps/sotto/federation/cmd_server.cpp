@@ -10,7 +10,7 @@
 #include "federation_options.h"
 #include "monitor_options.h"
 #include "record/run_folder.h"
-#include "run/run_shown.h"
+#include "run/run_with_progress.h"
 #include "server/attendance.h"
 #include "server/coordinator/traffic.h"
 #include "server_monitor.h"
@@ -107,8 +107,8 @@ Result<std::shared_ptr<rpc::Coordinator>> make_coordinator(const Arguments& argu
   SOTTO_TRY(settings.invitation.recipe, read_text(arguments.recipe));
   settings.invitation.settings = arguments.settings;
   settings.invitation.recipe_hash = recipe.fingerprint();
-  settings.invitation.shuffled = recipe.shuffle.mode == "shuffler";
-  settings.invitation.latency = recipe.shuffle.mode == "latency";
+  settings.invitation.shuffled = recipe.shuffle.mode == ShuffleMode::kShuffler;
+  settings.invitation.latency = recipe.shuffle.mode == ShuffleMode::kLatency;
   settings.invitation.rehearsal = arguments.rehearsal;
   settings.invitation.authority = rpc::authority_of(security);
   settings.invitation.clients = static_cast<std::uint32_t>(recipe.federation.clients);
@@ -203,7 +203,7 @@ Result<int> serve(const Arguments& arguments) {
     coordinator->interrupt();
   });
   const Coins coins = run.options.coins;
-  const auto trained = run_shown(std::move(run));
+  const auto trained = run_with_progress(std::move(run));
   progress.clear();
   if (!trained && coordinator->interrupted()) return monitor->interrupted(arguments.json);
   if (!trained) return tl::unexpected(trained.error());
@@ -260,7 +260,7 @@ void add_server(CLI::App& app, Action& action) {
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   sub->add_option("--linger", arguments->linger_seconds,
-                  "how long to wait at the end until everybody has been told")
+                  "how long to wait at the end for clients to learn that the training is over")
       ->type_name("S")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();

@@ -56,7 +56,7 @@ Result<std::unique_ptr<ServerMonitor>> ServerMonitor::start(const MonitorOptions
   monitor::Facts facts{"server", run.recipe.output.name,
                        static_cast<std::uint64_t>(run.recipe.federation.rounds),
                        static_cast<std::uint64_t>(run.recipe.federation.clients)};
-  facts.shuffled = run.recipe.shuffle.mode == "shuffler";
+  facts.shuffled = run.recipe.shuffle.mode == ShuffleMode::kShuffler;
   facts.rehearsal = rehearsal;
   if (!options.http.empty()) facts.promise = promise_of(run);
   SOTTO_TRY(server->monitor_, Monitor::start(options, facts));

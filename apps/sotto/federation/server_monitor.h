@@ -4,7 +4,7 @@
 
 #include "monitor/spent.h"
 #include "monitor_options.h"
-#include "run/run_shown.h"
+#include "run/run_with_progress.h"
 #include "server/coordinator/coordinator.h"
 
 namespace sotto::cli {

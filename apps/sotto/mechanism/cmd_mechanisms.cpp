@@ -26,8 +26,9 @@ nlohmann::json to_json(const MechanismInfo& info) {
          {"low_open", parameter.low_open},
          {"high", parameter.high},
          {"integer", parameter.integer},
-         {"required", parameter.required && !parameter.preset},
-         {"preset", parameter.preset ? nlohmann::json(*parameter.preset) : nlohmann::json(nullptr)},
+         {"required", parameter.required && !parameter.default_value},
+         {"preset", parameter.default_value ? nlohmann::json(*parameter.default_value)
+                                            : nlohmann::json(nullptr)},
          {"meaning", parameter.meaning}});
   }
   return {{"name", info.name},           {"kind", name_of(info.kind)},
@@ -89,12 +90,12 @@ Result<int> show_one(const Arguments& arguments) {
     fmt::print("\nIt takes no parameter.\n");
     return 0;
   }
-  Table table({"parameter", "valid", "preset", "meaning"});
+  Table table({"parameter", "valid", "default", "meaning"});
   for (const ParameterInfo& parameter : info->parameters) {
     table.add({"--" + std::string(parameter.name), parameter.valid(),
-               parameter.preset     ? short_number(*parameter.preset)
-               : parameter.required ? "(required)"
-                                    : "(none)",
+               parameter.default_value ? short_number(*parameter.default_value)
+               : parameter.required    ? "(required)"
+                                       : "(none)",
                std::string(parameter.meaning)});
   }
   fmt::print("\n{}", table.text());

@@ -133,7 +133,7 @@ Result<std::size_t> report_size(const Arguments& arguments, const NpyArray& arra
 
 Result<int> perturb_command(const Arguments& arguments) {
   SOTTO_TRY(const MechanismInfo* const info, find_mechanism(arguments.mechanism.name));
-  // Mistakes in the parameters are told before any input is read.
+  // Errors in the parameters are reported before any input is read.
   if (info->kind == MechanismKind::kValue) {
     if (const auto checked = arguments.mechanism.make(1); !checked) {
       return tl::unexpected(checked.error());

@@ -82,7 +82,7 @@ Result<std::optional<Policy>> policy_of(const PolicyOptions& options) {
   SOTTO_TRY(const Recipe recipe, load_recipe(options.recipe, options.settings));
   Policy policy;
   policy.mechanisms = {recipe.encode.on() ? recipe.encode.mechanism : recipe.privacy.mechanism};
-  policy.shuffle = {recipe.shuffle.mode};
+  policy.shuffle = {std::string(name_of(recipe.shuffle.mode))};
   policy.models = {recipe.model.file.empty() ? recipe.model.name : recipe.model.file};
   policy.recipes = {recipe.fingerprint()};
   policy.epsilon_per_round = *options.epsilon_per_round;

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "claims_shown.h"
 #include "command.h"
-#include "run_shown.h"
+#include "run_with_progress.h"
 #include "terminal.h"
 #include "transport/mpi/launcher.h"
 
@@ -37,9 +37,9 @@ std::filesystem::path free_folder(const std::string& name) {
 }
 
 int print_keys() {
-  Table table({"key", "preset", "valid", "meaning"});
+  Table table({"key", "default", "valid", "meaning"});
   for (const RecipeKey& key : recipe_keys()) {
-    table.add({key.key, key.preset, key.valid, key.meaning});
+    table.add({key.key, key.default_value, key.valid, key.meaning});
   }
   fmt::print("{}", table.text());
   return 0;
@@ -110,7 +110,7 @@ Result<int> run_command(const Arguments& arguments) {
     SOTTO_TRY(run.options.signing_key, SigningKey::read(arguments.sign));
   }
   run.print_rounds = !arguments.json;
-  SOTTO_TRY(const RunResult result, run_shown(std::move(run)));
+  SOTTO_TRY(const RunResult result, run_with_progress(std::move(run)));
 
   if (arguments.json) {
     print_json(result, out);

@@ -73,12 +73,12 @@ std::string counted(std::size_t count, const std::string& what) {
   return with_commas(count) + ' ' + what + (count == 1 ? "" : "s");
 }
 
-/// With the presets of the mechanism, so that a later preset cannot change what was certified.
+/// With the defaults of the mechanism, so that a later default cannot change what was certified.
 Result<Parameters> all_parameters(const MechanismSpec& spec) {
   SOTTO_TRY(const MechanismInfo* const info, find_mechanism(spec.name));
   Parameters all = spec.parameters;
   for (const ParameterInfo& parameter : info->parameters) {
-    if (parameter.preset) all.emplace(parameter.name, *parameter.preset);
+    if (parameter.default_value) all.emplace(parameter.name, *parameter.default_value);
   }
   return all;
 }
@@ -165,7 +165,7 @@ std::vector<CertificateFinding> compare_all(const Json& expected, const Json& fo
   for (const Json& mechanism : ours) numbers += mechanism["constants"].size();
   return {compared("fields", "all known, none missing", rest(expected), rest(found), ""),
           compared("mechanism", who, built(ours), built(theirs), "mechanisms."),
-          compared("thresholds", counted(numbers, "number") + " that decide the law",
+          compared("thresholds", counted(numbers, "number") + " that decide the distribution",
                    parts(ours, "constants"), parts(theirs, "constants"), "constants."),
           compared("guarantee", "derived from the thresholds", parts(ours, "guarantee"),
                    parts(theirs, "guarantee"), "guarantees."),

@@ -7,6 +7,7 @@
 
 #include "account/certificate/certificate_form.h"
 #include "base/text.h"
+#include "recipe/choice_names.h"
 
 namespace sotto {
 namespace {
@@ -165,14 +166,9 @@ Result<Exposure> exposure_of(const Json& json, bool older) {
   if (!every->is_boolean()) return wrong("every_round", "true or false");
   exposure.every_round = every->get<bool>();
   SOTTO_TRY(const std::string shuffle, text_field(json, "shuffle"));
-  bool known = false;
-  for (const ShuffleMode mode :
-       {ShuffleMode::kNone, ShuffleMode::kShuffler, ShuffleMode::kLatency}) {
-    if (shuffle != name_of(mode)) continue;
-    exposure.shuffle = mode;
-    known = true;
-  }
-  if (!known) return wrong("shuffle", "none, shuffler or latency");
+  const auto mode = choice_of<ShuffleMode>(shuffle);
+  if (!mode) return wrong("shuffle", "none, shuffler or latency");
+  exposure.shuffle = *mode;
   SOTTO_TRY(exposure.split, count(json, "split", kMostElements));
   SOTTO_TRY(exposure.sampling, number(json, "sampling", 0.0, 1.0));
   SOTTO_TRY(exposure.delta, number(json, "delta", 0.0, 1.0));

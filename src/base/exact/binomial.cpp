@@ -74,32 +74,32 @@ BinomialWindow binomial_window(std::uint64_t n, double p, double q, double tail)
   // From the mode both ways, by the ratio of neighbours; a side ends where the rest, which falls
   // faster than geometrically, is below the tail.
   std::vector<double> down;
-  double chance = peak;
+  double probability = peak;
   std::uint64_t k = mode;
   while (k > 0) {
     const double ratio = static_cast<double>(k) / (static_cast<double>(n - k + 1) * odds);
-    chance *= ratio;
-    const double rest = ratio < 1.0 ? chance / (1.0 - ratio) : 1.0;
+    probability *= ratio;
+    const double rest = ratio < 1.0 ? probability / (1.0 - ratio) : 1.0;
     if (rest < tail) {
       window.below = rest * (1.0 + kBinomialError);
       break;
     }
-    down.push_back(chance);
+    down.push_back(probability);
     --k;
   }
   window.first = k;
-  window.chances.assign(down.rbegin(), down.rend());
-  window.chances.push_back(peak);
-  chance = peak;
+  window.probabilities.assign(down.rbegin(), down.rend());
+  window.probabilities.push_back(peak);
+  probability = peak;
   for (k = mode; k < n; ++k) {
     const double ratio = static_cast<double>(n - k) / static_cast<double>(k + 1) * odds;
-    chance *= ratio;
-    const double rest = ratio < 1.0 ? chance / (1.0 - ratio) : 1.0;
+    probability *= ratio;
+    const double rest = ratio < 1.0 ? probability / (1.0 - ratio) : 1.0;
     if (rest < tail) {
       window.above = rest * (1.0 + kBinomialError);
       break;
     }
-    window.chances.push_back(chance);
+    window.probabilities.push_back(probability);
   }
   return window;
 }

@@ -15,16 +15,16 @@ inline constexpr double kBinomialError = 1e-12;
 /// ln P(Bin(n, p) = k), with q = 1 - p given apart so that neither loses digits.
 double log_binomial(std::uint64_t n, std::uint64_t k, double p, double q);
 
-/// The chances of first, first + 1, ...: all of those that matter.
+/// The probabilities of first, first + 1, ...: all of those that matter.
 struct BinomialWindow {
   std::uint64_t first = 0;
-  std::vector<double> chances;
-  double below = 0.0;  // no less than the chance of what lies below and above the window
+  std::vector<double> probabilities;
+  double below = 0.0;  // no less than the probability of what lies below and above the window
   double above = 0.0;
 
-  std::uint64_t end() const { return first + chances.size(); }
+  std::uint64_t end() const { return first + probabilities.size(); }
 };
-/// Leaves out, on either side, values with a chance of about `tail` altogether.
+/// Leaves out, on either side, values with a probability of about `tail` altogether.
 BinomialWindow binomial_window(std::uint64_t n, double p, double q, double tail);
 
 }  // namespace sotto

@@ -31,8 +31,8 @@ void BlockStream::seek(std::uint64_t block) {
 void BlockStream::fill(std::span<std::byte> out) { main_->fill(out); }
 
 void MoreBits::refill() {
-  // Two cipher blocks a refill; 2^19 refills a weight are never reached (each is a chance of 2^-32
-  // or so), and wrapping into a neighbour's bits would still be pseudo-random.
+  // Two cipher blocks a refill; 2^19 refills a weight are never reached (each has a probability of
+  // about 2^-32), and wrapping into a neighbour's bits would still be pseudo-random.
   const std::uint64_t counter = position_ << 20 | (2 * refills_++ & 0xFFFFF);
   stream_->more_->seek(2 * block_ + 1, counter);
   stream_->more_->fill(std::as_writable_bytes(std::span(buffer_)));

@@ -102,8 +102,8 @@ void BitMechanism::find_logarithms() {
   const exact::Rational whole(exact::Integer(1) << 64);
   for (std::size_t cell = 0; cell < 8; ++cell) {
     const std::size_t parity = cell / 4, input = cell / 2 % 2, output = cell % 2;
-    const exact::Integer chances = design_.thresholds.chances(parity, input == 1, output == 1);
-    log_[parity][input][output] = exact::log_ratio(exact::Rational(chances), whole);
+    const exact::Integer words = design_.thresholds.words(parity, input == 1, output == 1);
+    log_[parity][input][output] = exact::log_ratio(exact::Rational(words), whole);
   }
   const LabelMasses& label = design_.label;
   if (label.classes == 0) return;
@@ -137,7 +137,7 @@ void BitMechanism::decode(std::span<const std::int64_t> sums, std::uint64_t repo
   const auto count = static_cast<double>(reports);
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const Odds odds = odds_of(first + i);
-    mean[i] = (static_cast<double>(sums[i]) / count - odds.chance(false)) * odds.scale();
+    mean[i] = (static_cast<double>(sums[i]) / count - odds.probability(false)) * odds.scale();
   }
 }
 
@@ -175,8 +175,8 @@ Moments BitMechanism::moments(std::span<const float> x, std::size_t output) cons
   const bool bit = input_bit(x, output);
   // (P(1|bit) - P(1|0)) scale: what the two cases give, without the rounding of a difference.
   const double mean = bit && odds.if_one != odds.if_zero ? 1.0 : 0.0;
-  const double one = odds.chance(bit);
-  // From the integers: 1 - one would lose the low bits of a chance near 1.
+  const double one = odds.probability(bit);
+  // From the integers: 1 - one would lose the low bits of a probability near 1.
   const std::uint64_t ones = bit ? odds.if_one : odds.if_zero;
   const std::uint64_t zeros =
       output < design_.code.bits() ? 0 - ones : design_.label.total() - ones;
@@ -187,11 +187,11 @@ Moments BitMechanism::moments(std::span<const float> x, std::size_t output) cons
 bool BitMechanism::sums_to_one(std::span<const float> x, std::size_t output) const {
   const bool bit = input_bit(x, output);
   if (output < design_.code.bits()) {
-    const exact::Integer zero = design_.thresholds.chances(output, bit, false);
-    const exact::Integer one = design_.thresholds.chances(output, bit, true);
+    const exact::Integer zero = design_.thresholds.words(output, bit, false);
+    const exact::Integer one = design_.thresholds.words(output, bit, true);
     return zero > 0 && one > 0 && zero + one == exact::Integer(1) << 64;
   }
-  // The classes' chances, counted one by one, against what below() draws from.
+  // The classes' numbers, counted one by one, against what below() draws from.
   const LabelMasses& label = design_.label;
   const std::uint64_t true_one = label.class_of(x[design_.code.values]);
   exact::Integer sum = 0;

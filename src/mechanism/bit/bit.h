@@ -1,11 +1,11 @@
 // A mechanism on bits: every bit of an encoded input becomes a random bit of its own, and the class
 // label of the input, where there is one, a random class.
 //
-// What a mechanism's file decides are four integers, the chances of a 1 for an input bit 0 or 1 at
-// an even or odd position (bit_sampler.h). Everything else follows from them here: bits are
-// independent, so the largest log-ratio of a report is the sum over the bits in which two inputs
-// differ of max(|ln P(1|1)/P(1|0)|, |ln P(0|1)/P(0|0)|). Features can differ in every bit, one-hot
-// vectors in two. The decoded value of an output is an unbiased estimate of its input bit,
+// What a mechanism's file decides are four integers, how many of 2^64 words give a 1 for an input
+// bit 0 or 1 at an even or odd position (bit_sampler.h). Everything else follows from them here:
+// bits are independent, so the largest log-ratio of a report is the sum over the bits in which two
+// inputs differ of max(|ln P(1|1)/P(1|0)|, |ln P(0|1)/P(0|0)|). Features can differ in every bit,
+// one-hot vectors in two. The decoded value of an output is an unbiased estimate of its input bit,
 // (y - P(1|0)) / (P(1|1) - P(1|0)).
 #pragma once
 
@@ -16,9 +16,9 @@
 
 namespace sotto {
 
-/// Generalized randomized response over the classes: the true one has `own` chances and every other
-/// one `other`, of total() in all, among which we choose by rejection. It is sent as `classes` bits
-/// of which exactly one is set.
+/// Generalized randomized response over the classes: the true one has `own` numbers and every
+/// other one `other`, of total() in all, among which we choose by rejection. It is sent as
+/// `classes` bits of which exactly one is set.
 struct LabelMasses {
   std::uint64_t classes = 0;  // 0: there is no label
   std::uint64_t own = 1;
@@ -79,7 +79,7 @@ class BitMechanism final : public Mechanism {
     std::uint64_t if_zero;
     std::uint64_t if_one;
     double total;
-    double chance(bool input) const {
+    double probability(bool input) const {
       return static_cast<double>(input ? if_one : if_zero) / total;
     }
     double difference() const;  // P(1|1) - P(1|0), without cancellation

@@ -1,14 +1,15 @@
-// What is known of a bit mechanism besides its moments: the background of its laws, and the numbers
-// that decide them. With a = P(1|1) and b = P(1|0):
+// What is known of a bit mechanism besides its moments: the background of its distributions, and
+// the numbers that decide them. With a = P(1|1) and b = P(1|0):
 //
 // - Features. Of one bit, a 1 has at least m1 = min(a, b) and a 0 at least m0 = min(1-a, 1-b). With
-//   respect to the law in proportion to (m1, m0) both inputs have a density between m0 + m1 and
-//   that times the larger one of max / min over both outputs, the bit's worst ratio. Bits are
-//   independent: floors multiply, epsilons add.
-// - One-hot vectors. With respect to independent bits that are 1 with probability b, the law of
+//   respect to the distribution in proportion to (m1, m0) both inputs have a density between m0 +
+//   m1 and that times the larger one of max / min over both outputs, the bit's worst ratio. Bits
+//   are independent: floors multiply, epsilons add.
+// - One-hot vectors. With respect to independent bits that are 1 with probability b, the
+// distribution of
 //   the vector with its 1 at position i has the density a/b where bit i is 1 and (1-a)/(1-b) where
 //   it is 0. The smaller one is the floor; the ratio of both is the worst case of find_worst_case.
-// - A label of K classes. With respect to the uniform law a class has K own / total or
+// - A label of K classes. With respect to the uniform distribution a class has K own / total or
 //   K other / total.
 // The bits of a label and of a one-hot vector depend on each other: pieces of them have no floor.
 #include <algorithm>
@@ -26,15 +27,15 @@ using exact::Rational;
 double floor_of_bit(const BitThresholds& thresholds, std::size_t parity) {
   Integer least = 0;
   for (const bool output : {false, true}) {
-    least += std::min(thresholds.chances(parity, false, output),
-                      thresholds.chances(parity, true, output));
+    least +=
+        std::min(thresholds.words(parity, false, output), thresholds.words(parity, true, output));
   }
   return exact::round_down(Rational(least, Integer(1) << 64));
 }
 
 double floor_of_one_hot(const BitThresholds& thresholds) {
   const auto density = [&](bool output) {
-    return Rational(thresholds.chances(0, true, output), thresholds.chances(0, false, output));
+    return Rational(thresholds.words(0, true, output), thresholds.words(0, false, output));
   };
   return exact::round_down(std::min(density(false), density(true)));
 }
@@ -48,7 +49,7 @@ Background BitMechanism::background(std::size_t first, std::size_t count) const 
   Background all;
   all.epsilon = guarantee_.epsilon;
   if (design_.code.input == BitInput::kOneHot) {
-    // A single position is always 1: one law.
+    // A single position is always 1: one distribution.
     if (first == 0 && end == outputs()) {
       all.floor = bits < 2 ? 1.0 : floor_of_one_hot(design_.thresholds);
     }

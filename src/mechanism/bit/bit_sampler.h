@@ -26,8 +26,8 @@ struct BitThresholds {
     const std::array<std::uint64_t, 2> both{for_zero, for_one};
     return {{both, both}};
   }
-  /// How many of the 2^64 chances give `symbol`.
-  exact::Integer chances(std::size_t position, bool input, bool symbol) const {
+  /// How many of the 2^64 words give `symbol`.
+  exact::Integer words(std::size_t position, bool input, bool symbol) const {
     const exact::Integer ones = one[position % 2][input ? 1 : 0];
     return symbol ? ones : exact::Integer((exact::Integer(1) << 64) - ones);
   }

@@ -19,8 +19,8 @@ WorstBit worst_bit(const BitThresholds& thresholds, std::size_t parity) {
   WorstBit worst;
   for (const bool input : {true, false}) {
     for (const bool output : {true, false}) {
-      const exact::Rational ratio(thresholds.chances(parity, input, output),
-                                  thresholds.chances(parity, !input, output));
+      const exact::Rational ratio(thresholds.words(parity, input, output),
+                                  thresholds.words(parity, !input, output));
       if (ratio > worst.ratio) worst = {input, output, ratio};
     }
   }
@@ -62,8 +62,8 @@ void BitMechanism::find_worst_case() {
     const auto ratio = [&](bool from) {
       exact::Rational best = 0;
       for (const bool output : {false, true}) {
-        const exact::Rational of_output(thresholds.chances(0, from, output),
-                                        thresholds.chances(0, !from, output));
+        const exact::Rational of_output(thresholds.words(0, from, output),
+                                        thresholds.words(0, !from, output));
         best = std::max(best, of_output);
       }
       return best;

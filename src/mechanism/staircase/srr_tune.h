@@ -69,7 +69,7 @@ Result<SrrQuality> srr_quality(const DecimalGrid& grid, double epsilon, const Sr
                                const SrrInputs& inputs);
 
 /// The best setting found: every m up to 64 and then larger ones in a geometric row, for each a
-/// coarse row of steps over the valid interval and refinement around the best. `progress` is told
+/// coarse row of steps over the valid interval and refinement around the best. `progress` receives
 /// how many of how many m are done.
 SrrQuality tune_srr(const DecimalGrid& grid, double epsilon, const SrrInputs& inputs,
                     const std::function<void(std::size_t, std::size_t)>& progress = {});

@@ -45,9 +45,9 @@ Staircase::Staircase(std::vector<std::int64_t> sizes, std::vector<std::uint64_t>
   for (std::size_t j = 0; j < groups(); ++j) {
     const Integer of_group = mass(j);
     const auto size = static_cast<double>(sizes_[j]);
-    const auto chances = of_group.convert_to<double>();
-    log_probabilities_.push_back(std::log(chances / size) - 64.0 * std::numbers::ln2);
-    probabilities_.push_back(std::ldexp(chances / size, -64));
+    const auto words = of_group.convert_to<double>();
+    log_probabilities_.push_back(std::log(words / size) - 64.0 * std::numbers::ln2);
+    probabilities_.push_back(std::ldexp(words / size, -64));
     // From the integers: the difference of two rounded probabilities would lose a small slope.
     const Integer over = of_group * sizes_[last] - last_mass * sizes_[j];
     excess_.push_back(
@@ -84,7 +84,7 @@ Result<Staircase> Staircase::make(std::vector<std::int64_t> sizes, double epsilo
   return fail(ErrorKind::kUsage, "epsilon = " + short_number(epsilon) + " is too small for " +
                                      with_commas(static_cast<std::uint64_t>(staircase.outputs())) +
                                      " grid values in " + std::to_string(sizes.size()) +
-                                     " groups with 64-bit chances; valid: " +
+                                     " groups with 64-bit probabilities; valid: " +
                                      short_number(enough * 1.001) + " and above");
 }
 

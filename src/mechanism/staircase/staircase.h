@@ -6,7 +6,7 @@
 //
 //   a_j = a_m (e^eps - (j-1)(e^eps-1)/(m-1)),   a_m = (m-1) / ((m-1) d e^eps - (e^eps-1) W),
 //
-// with W = sum (j-1) g_j. Sampled are integers: group j has M_j of 2^64 chances, and an output is
+// with W = sum (j-1) g_j. Sampled are integers: group j has M_j of 2^64 words, and an output is
 // chosen inside its group uniformly and exactly. The cumulated masses are T_j = floor(2^64 (g_1 a_1
 // + ... + g_j a_j)), with e^eps rounded down to a multiple of 2^-128. Rounding down makes M_1 at
 // most and M_m at least its ideal, so M_1 / g_1 <= e^eps M_m / g_m; that and M_j / g_j >=
@@ -24,7 +24,7 @@ namespace sotto {
 
 class Staircase {
  public:
-  /// All sizes must be positive; their sum is d < 2^31. An error where 2^64 chances are too few to
+  /// All sizes must be positive; their sum is d < 2^31. An error where 2^64 words are too few to
   /// tell the groups apart; it names the smallest epsilon that works.
   static Result<Staircase> make(std::vector<std::int64_t> sizes, double epsilon);
 

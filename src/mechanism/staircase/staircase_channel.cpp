@@ -263,16 +263,17 @@ std::vector<Constant> StaircaseChannel::constants() const {
   return all;
 }
 
-/// The chances are 2^64 by their differences; the outputs of all ranks must be the grid, each once.
+/// All ranks together have 2^64 words, by their differences; the outputs of all ranks must be the
+/// grid, each once.
 bool StaircaseChannel::sums_to_one(float weight) const {
-  exact::Integer chances = 0;
+  exact::Integer words = 0;
   std::int64_t outputs = 0;
   for (std::size_t j = 0; j < staircase_.groups(); ++j) {
     if (staircase_.mass(j) <= 0 || staircase_.size(j) <= 0) return false;
-    chances += staircase_.mass(j);
+    words += staircase_.mass(j);
     outputs += staircase_.size(j);
   }
-  if (chances != exact::Integer(1) << 64 || outputs != grid_.size()) return false;
+  if (words != exact::Integer(1) << 64 || outputs != grid_.size()) return false;
   // Beyond kMostCounted outputs, distinct ranks have distinct outputs by their formula alone.
   if (outputs > kMostCounted) return true;
   const DistanceRanks ranks = ranks_of(weight);

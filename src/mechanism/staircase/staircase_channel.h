@@ -2,7 +2,7 @@
 // an output. Two words a weight: the first chooses the group, the second the place inside it.
 //
 // Word 0 is compared with the upper halves of the 64-bit thresholds; where it equals one of them
-// (m chances in 2^32) the lower half is drawn too. Word 1 times the group's size, a 64-bit product,
+// (m words in 2^32) the lower half is drawn too. Word 1 times the group's size, a 64-bit product,
 // has the place in its upper half; a lower half below 2^32 mod g is rejected and drawn anew, which
 // makes the place exactly uniform (Lemire 2019). Symbols are centred grid indices.
 #pragma once
@@ -44,9 +44,9 @@ class StaircaseChannel final : public Channel {
   double log_prob(Symbol symbol, float weight) const override;
   Moments moments(float weight) const override;
   bool sums_to_one(float weight) const override;
-  /// Relative to the law in proportion to the least probability of each output; for two groups of
-  /// which the first has at most R + 1 outputs it is uniform. No density is above e^epsilon times
-  /// the least one of its output.
+  /// Relative to the distribution in proportion to the least probability of each output; for two
+  /// groups of which the first has at most R + 1 outputs it is uniform. No density is above
+  /// e^epsilon times the least one of its output.
   Background background() const override { return {epsilon_, staircase_.least_common()}; }
   std::vector<Constant> constants() const override;
 

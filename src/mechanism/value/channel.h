@@ -69,9 +69,9 @@ class Channel {
   /// Empty when they are more than Mechanism::kMostListed.
   virtual std::vector<Symbol> alphabet() const;
 
-  /// What the laws of all inputs have in common; the default knows the epsilon alone.
+  /// What the distributions of all inputs have in common; the default knows the epsilon alone.
   virtual Background background() const;
-  /// The numbers that decide the law, integers first.
+  /// The numbers that decide the distribution, integers first.
   virtual std::vector<Constant> constants() const = 0;
 
   bool wide() const noexcept;

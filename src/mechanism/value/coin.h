@@ -1,4 +1,4 @@
-// The most unequal coin that epsilon allows, in integers: of 2^64 chances one side has T and the
+// The most unequal coin that epsilon allows, in integers: of 2^64 words one side has T and the
 // other 2^64 - T, with T <= e^epsilon (2^64 - T) in exact arithmetic. two-point, the pair of
 // hybrid, ldp-sgd's side and every randomized response on bits are such coins.
 #pragma once

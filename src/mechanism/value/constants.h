@@ -1,4 +1,5 @@
-// How mechanisms write the numbers that decide their laws: as text from which nothing is lost.
+// How mechanisms write the numbers that decide their distributions: as text from which nothing is
+// lost.
 #pragma once
 
 #include <string>

@@ -42,7 +42,7 @@
 #ifndef SOTTO_GEOMETRIC_SHARED
 #define SOTTO_GEOMETRIC_SHARED
 namespace sotto {
-/// Stands in a block for a symbol that is open: -2^31 or -2^51. No law reaches either.
+/// Stands in a block for a symbol that is open: -2^31 or -2^51. No distribution reaches either.
 template <class Integer>
 constexpr double kGeometricOpen = sizeof(Integer) == 4 ? -0x1p31 : -0x1p51;
 /// Added to an integer of less than 2^51, it leaves that in the low bits of the double.
@@ -255,24 +255,25 @@ HWY_AFTER_NAMESPACE();
 namespace sotto {
 namespace {
 
-GeometricKernel kernel_of(const DecimalGrid& grid, const GeometricLaw& law,
+GeometricKernel kernel_of(const DecimalGrid& grid, const GeometricDistribution& distribution,
                           const ExactGeometric& exact) {
   constexpr double kRounding = 0x1p-53;
   GeometricKernel kernel{};
   kernel.scale = grid.scale();
   kernel.shift = grid.shift();
   kernel.reach = static_cast<double>(grid.radius());
-  kernel.bound = static_cast<double>(law.bound);
-  kernel.rate = law.rate;
-  kernel.inverse_rate = 1.0 / law.rate;
+  kernel.bound = static_cast<double>(distribution.bound);
+  kernel.rate = distribution.rate;
+  kernel.inverse_rate = 1.0 / distribution.rate;
   kernel.one_plus_q = 1.0 + exact.power(1);
   const double both = 2.0 * kernel.bound + 2.0;
-  kernel.both_ends =
-      law.cut && law.rate * both < 200.0 ? exact.power(static_cast<std::uint64_t>(both)) : 0.0;
-  kernel.fixed = (law.cut ? 48.0 : 9.0) * kRounding * kernel.inverse_rate;
+  kernel.both_ends = distribution.cut && distribution.rate * both < 200.0
+                         ? exact.power(static_cast<std::uint64_t>(both))
+                         : 0.0;
+  kernel.fixed = (distribution.cut ? 48.0 : 9.0) * kRounding * kernel.inverse_rate;
   kernel.relative = 6.0 * kRounding;
   kernel.unit = 1.01 * 0x1p-64 * kernel.inverse_rate;
-  kernel.cut = law.cut;
+  kernel.cut = distribution.cut;
   return kernel;
 }
 
@@ -296,12 +297,16 @@ void fast_logarithms(std::span<const double> z, std::span<double> out) {
   in_vectors(z, out, SOTTO_SIMD_CALL(logarithms_of));
 }
 
-GeometricChannel::GeometricChannel(const DecimalGrid& grid, const GeometricLaw& law)
-    : grid_(grid), law_(law), exact_(law), kernel_(kernel_of(grid, law, exact_)) {}
+GeometricChannel::GeometricChannel(const DecimalGrid& grid,
+                                   const GeometricDistribution& distribution)
+    : grid_(grid),
+      distribution_(distribution),
+      exact_(distribution),
+      kernel_(kernel_of(grid, distribution, exact_)) {}
 
 WorstCase GeometricChannel::worst_case() const {
   WorstCase worst;
-  worst.epsilon = exact::multiply_up(law_.rate, 2.0 * static_cast<double>(grid_.radius()));
+  worst.epsilon = exact::multiply_up(distribution_.rate, 2.0 * static_cast<double>(grid_.radius()));
   worst.input = short_number(grid_.value(grid_.radius()));
   worst.other_input = short_number(grid_.value(-grid_.radius()));
   worst.output = worst.input;

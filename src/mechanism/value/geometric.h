@@ -17,7 +17,7 @@
 // - fast(): t in double arithmetic (vectors where there are any) with a proven bound on its error.
 //   If no integer lies within the bound, floor(t) is the answer; else it says "open".
 // - exactly(): enclosures by integers with more and more bits of U, until one symbol is certain.
-// So no rounding enters the sampled law, and instruction sets cannot differ in a symbol.
+// So no rounding enters the sampled distribution, and instruction sets cannot differ in a symbol.
 #pragma once
 
 #include <algorithm>
@@ -45,17 +45,17 @@ struct UnitBits {
   std::function<std::uint64_t()> next;
 };
 
-struct GeometricLaw {
+struct GeometricDistribution {
   double rate;  // a
   std::int64_t reach;
   std::int64_t bound;
-  bool cut;  // whether the law is cut at the ends, or gathered there
+  bool cut;  // whether the distribution is cut at the ends, or gathered there
 };
 
 /// Inversion by enclosures. Thread-safe.
 class ExactGeometric {
  public:
-  explicit ExactGeometric(const GeometricLaw& law);
+  explicit ExactGeometric(const GeometricDistribution& distribution);
 
   Symbol draw(std::int64_t input, const UnitBits& bits) const;
   /// Adds up all probabilities for this input, without the closed form of their sum.
@@ -68,7 +68,7 @@ class ExactGeometric {
   std::optional<Symbol> decide(const Powers<Int>& powers, std::int64_t input, const Int& digits,
                                unsigned count) const;
 
-  GeometricLaw law_;
+  GeometricDistribution distribution_;
   unsigned digits_;                // of the largest exponent
   Powers<DoubleWord> first_;       // for the first 64 bits of U, which decide almost always
   Powers<exact::Integer> second_;  // for 128
@@ -81,10 +81,10 @@ void fast_logarithms(std::span<const double> z, std::span<double> out);
 /// All of a channel but its probabilities.
 class GeometricChannel : public Channel {
  public:
-  GeometricChannel(const DecimalGrid& grid, const GeometricLaw& law);
+  GeometricChannel(const DecimalGrid& grid, const GeometricDistribution& distribution);
 
-  Symbol smallest() const noexcept override { return -law_.bound; }
-  Symbol largest() const noexcept override { return law_.bound; }
+  Symbol smallest() const noexcept override { return -distribution_.bound; }
+  Symbol largest() const noexcept override { return distribution_.bound; }
   Decoding decoding() const noexcept override { return {grid_.value(0), grid_.step()}; }
   WorstCase worst_case() const override;
   unsigned words() const noexcept override { return 2; }
@@ -103,14 +103,14 @@ class GeometricChannel : public Channel {
  protected:
   std::int64_t input_of(float weight) const { return grid_.centred(weight); }
   const DecimalGrid& grid() const { return grid_; }
-  const GeometricLaw& law() const { return law_; }
+  const GeometricDistribution& distribution() const { return distribution_; }
 
  private:
   template <class Integer>
   void draw_all(const BlockDraw& block, Integer* out) const;
 
   DecimalGrid grid_;
-  GeometricLaw law_;
+  GeometricDistribution distribution_;
   ExactGeometric exact_;
   GeometricKernel kernel_;
 };

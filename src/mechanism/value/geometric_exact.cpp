@@ -3,8 +3,8 @@
 // With the first m bits of U known, U lies in [u, u + 1] / 2^m and X in an interval of integers.
 // A candidate k is certain when q^k >= X_high and q^(k+1) <= X_low, in integers. Where a boundary
 // q^k lies inside the interval, bits and precision are doubled. The interval shrinks with 2^-m, so
-// that happens with a chance of about 2^-m / a and ends with probability one; a row of zeros only
-// goes on until the last symbol of the tail is certain.
+// that happens with a probability of about 2^-m / a and ends with probability one; a row of zeros
+// only goes on until the last symbol of the tail is certain.
 #include <algorithm>
 #include <cmath>
 
@@ -41,15 +41,15 @@ std::int64_t whole(double value) {
 
 }  // namespace
 
-ExactGeometric::ExactGeometric(const GeometricLaw& law)
-    : law_(law),
+ExactGeometric::ExactGeometric(const GeometricDistribution& distribution)
+    : distribution_(distribution),
       digits_(static_cast<unsigned>(
-          std::bit_width(static_cast<std::uint64_t>(law.bound + law.reach) + 1))),
-      first_(law.rate, 120, digits_),
-      second_(law.rate, 128 + kGuard, digits_) {}
+          std::bit_width(static_cast<std::uint64_t>(distribution.bound + distribution.reach) + 1))),
+      first_(distribution.rate, 120, digits_),
+      second_(distribution.rate, 128 + kGuard, digits_) {}
 
 double ExactGeometric::power(std::uint64_t exponent) const {
-  const Powers<exact::Integer> powers(law_.rate, 512,
+  const Powers<exact::Integer> powers(distribution_.rate, 512,
                                       static_cast<unsigned>(std::bit_width(exponent)));
   return std::ldexp(powers.power(exponent).low.convert_to<double>(), -512);
 }
@@ -61,10 +61,10 @@ std::optional<Symbol> ExactGeometric::decide(const Powers<Int>& powers, std::int
   using Pair = Enclosure<Int>;
   const Int& one = powers.one();
   const Pair& q = powers.q();
-  const std::int64_t down = law_.bound + input;
-  const std::int64_t up = law_.bound - input;
+  const std::int64_t down = distribution_.bound + input;
+  const std::int64_t up = distribution_.bound - input;
   Pair below{0, 0}, above{0, 0};
-  if (law_.cut) {
+  if (distribution_.cut) {
     below = powers.power(static_cast<std::uint64_t>(down) + 1);
     above = powers.power(static_cast<std::uint64_t>(up) + 1);
     if (one + q.low < below.high + above.high) return {};
@@ -80,7 +80,7 @@ std::optional<Symbol> ExactGeometric::decide(const Powers<Int>& powers, std::int
   if (!lower) x = placed(Int(((Int(1) << count) - 1) - digits), above);
   const std::int64_t last = lower ? down : up;
 
-  const double start = (log_of(one) - log_of(x.high)) / law_.rate;
+  const double start = (log_of(one) - log_of(x.high)) / distribution_.rate;
   std::int64_t k = std::clamp<std::int64_t>(whole(start), 0, last);
   for (int step = 0; step < 200; ++step) {
     const Pair here = powers.power(static_cast<std::uint64_t>(k));
@@ -88,9 +88,9 @@ std::optional<Symbol> ExactGeometric::decide(const Powers<Int>& powers, std::int
     const bool reached = here.low >= x.high;
     if (reached && (k == last || next.high <= x.low)) return lower ? input - k : input + k;
     if (reached && next.low >= x.high) {
-      k += std::max<std::int64_t>(1, whole(log_quotient(here.high, x.high) / law_.rate));
+      k += std::max<std::int64_t>(1, whole(log_quotient(here.high, x.high) / distribution_.rate));
     } else if (k > 0 && here.high <= x.low) {
-      k += std::min<std::int64_t>(-1, whole(log_quotient(here.high, x.high) / law_.rate));
+      k += std::min<std::int64_t>(-1, whole(log_quotient(here.high, x.high) / distribution_.rate));
     } else {
       return {};  // a boundary lies inside the interval
     }
@@ -106,7 +106,7 @@ Symbol ExactGeometric::draw(std::int64_t input, const UnitBits& bits) const {
   if (const auto symbol = decide<exact::Integer>(second_, input, digits, 128)) return *symbol;
   for (unsigned words = 4;; words *= 2) {
     for (unsigned word = words / 2; word < words; ++word) digits = digits << 64 | bits.next();
-    const Powers<exact::Integer> powers(law_.rate, 64 * words + kGuard, digits_);
+    const Powers<exact::Integer> powers(distribution_.rate, 64 * words + kGuard, digits_);
     if (const auto symbol = decide<exact::Integer>(powers, input, digits, 64 * words)) {
       return *symbol;
     }
@@ -115,12 +115,13 @@ Symbol ExactGeometric::draw(std::int64_t input, const UnitBits& bits) const {
 
 bool ExactGeometric::sums_to_one(std::int64_t input) const {
   using Int = exact::Integer;
-  const Powers<Int> powers(law_.rate, 512, digits_ + 1);
+  const Powers<Int> powers(distribution_.rate, 512, digits_ + 1);
   const Int& one = powers.one();
-  const auto down = static_cast<std::uint64_t>(law_.bound + input);
-  const auto up = static_cast<std::uint64_t>(law_.bound - input);
-  // All masses times (1 - q) N for a law that is cut, times 1 + q for one that is gathered.
-  const std::uint64_t ends = law_.cut ? 1 : 0;
+  const auto down = static_cast<std::uint64_t>(distribution_.bound + input);
+  const auto up = static_cast<std::uint64_t>(distribution_.bound - input);
+  // All masses times (1 - q) N for a distribution that is cut, times 1 + q for one that is
+  // gathered.
+  const std::uint64_t ends = distribution_.cut ? 1 : 0;
   const auto below = powers.sum(down + ends);
   const auto above = powers.sum(up + ends);
   const Enclosure<Int> shape{below.low + above.low - one, below.high + above.high - one};
@@ -129,7 +130,7 @@ bool ExactGeometric::sums_to_one(std::int64_t input) const {
   Enclosure<Int> whole{one + powers.q().low, one + powers.q().high};
   const auto beyond_below = powers.power(down + ends);
   const auto beyond_above = powers.power(up + ends);
-  if (law_.cut) {
+  if (distribution_.cut) {
     whole = {whole.low - beyond_below.high - beyond_above.high,
              whole.high - beyond_below.low - beyond_above.low};
   } else {
@@ -142,9 +143,9 @@ bool ExactGeometric::sums_to_one(std::int64_t input) const {
 
 std::vector<Constant> GeometricChannel::constants() const {
   std::vector<Constant> all = grid_constants(grid_);
-  all.push_back(integer_constant("bound", law_.bound));
-  all.push_back(integer_constant("cut", law_.cut ? 1 : 0));
-  all.push_back(real_constant("rate", law_.rate));
+  all.push_back(integer_constant("bound", distribution_.bound));
+  all.push_back(integer_constant("cut", distribution_.cut ? 1 : 0));
+  all.push_back(real_constant("rate", distribution_.rate));
   return all;
 }
 

@@ -38,7 +38,8 @@ class ValueMechanism final : public Mechanism {
   double log_prob(std::span<const Symbol> report, std::span<const float> x) const override;
   Moments moments(std::span<const float> x, std::size_t output) const override;
   bool sums_to_one(std::span<const float> x, std::size_t output) const override;
-  /// Weights are independent, so a chunk's law is a product: epsilons add, floors multiply.
+  /// Weights are independent, so a chunk's distribution is a product: epsilons add, floors
+  /// multiply.
   Background background(std::size_t first, std::size_t count) const override;
   std::vector<Constant> constants() const override;
   double random_bytes_per_output() const noexcept override;

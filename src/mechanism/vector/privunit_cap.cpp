@@ -11,7 +11,7 @@ const Integer& whole() {
   return two_to_64;
 }
 
-double share(const Integer& chances) { return std::ldexp(chances.convert_to<double>(), -64); }
+double share(const Integer& words) { return std::ldexp(words.convert_to<double>(), -64); }
 
 namespace {
 
@@ -40,7 +40,7 @@ double best_angle(const Sphere& sphere, double epsilon) {
   return (low + high) / 2.0;
 }
 
-/// The most chances p with p (2^64 - q) <= e^epsilon q (2^64 - p), in exact arithmetic.
+/// The most words p with p (2^64 - q) <= e^epsilon q (2^64 - p), in exact arithmetic.
 Integer most_p(const Integer& q, double epsilon) {
   Integer low = 0, high = whole();  // low is allowed, high is not
   while (high - low > 1) {

@@ -6,7 +6,8 @@
 //
 // A vector inside the ball is sent to the sphere first, without bias (the projection of ldp-sgd's
 // Algorithm 1): z = +-L x / |x|, plus with probability 1/2 + |x| / (2L). No guarantee depends on
-// that coin: what follows is private for every z on the sphere, and a mixture of such laws is too.
+// that coin: what follows is private for every z on the sphere, and a mixture of such distributions
+// is too.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@ inline constexpr ParameterInfo kNorm{.name = "norm",
                                      .low = 0.0,
                                      .high = 1e30,
                                      .low_open = true,
-                                     .preset = 1.0,
+                                     .default_value = 1.0,
                                      .meaning = "the largest l2 norm; longer vectors are scaled"};
 
 class VectorMechanism : public Mechanism {

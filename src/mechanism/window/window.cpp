@@ -259,8 +259,8 @@ double WindowChannel::log_prob(Symbol symbol, float weight) const {
   const std::int64_t index = grid_.centred(weight);
   if (plan_.pair != 0 && (symbol == plan_.pair_symbol || symbol == -plan_.pair_symbol)) {
     const Integer plus = pair_threshold(index);
-    const Integer chance = symbol > 0 ? plus : Integer(whole() - plus);
-    return exact::log_ratio(Rational(chance * plan_.pair), Rational(whole() * whole()));
+    const Integer words = symbol > 0 ? plus : Integer(whole() - plus);
+    return exact::log_ratio(Rational(words * plan_.pair), Rational(whole() * whole()));
   }
   const Slots slots = slots_of(symbol);
   if (slots.begin == slots.end) return kMinusInfinity;

@@ -18,7 +18,7 @@
 //
 // Besides the window there may be a *pair*: with the remaining probability the answer is +-a, plus
 // with T / 2^64, T = 2^63 + floor(x 2^63 / (value of a)), as in two_point.cpp. Its symbols are none
-// of the slots', so the two answers are told apart and each must be eps-LDP alone.
+// of the slots', so the two answers are distinguishable and each must be eps-LDP alone.
 #pragma once
 
 #include "mechanism/registration.h"

@@ -1,11 +1,12 @@
-// What is known of a window channel besides its moments: the background of its laws, and the
-// numbers that decide them.
+// What is known of a window channel besides its moments: the background of its distributions, and
+// the numbers that decide them.
 //
 // A slot has probability hi inside the window and lo outside, or a mixture of both, whatever the
-// input; plus has at least T(-R) chances in a pair and minus at least 2^64 - T(R), as T grows with
-// the input. These minima, added up, are the floor; with respect to the law in proportion to them
-// every input has a density between the floor and the floor times hi / lo or the pair's ratio, of
-// which the worst case is the larger one. Slots that share a symbol only take means of densities.
+// input; plus has at least T(-R) words in a pair and minus at least 2^64 - T(R), as T grows with
+// the input. These minima, added up, are the floor; with respect to the distribution in proportion
+// to them every input has a density between the floor and the floor times hi / lo or the pair's
+// ratio, of which the worst case is the larger one. Slots that share a symbol only take means of
+// densities.
 #include "base/exact/exact.h"
 #include "mechanism/value/constants.h"
 #include "mechanism/window/window.h"
@@ -16,7 +17,7 @@ using exact::Integer;
 using exact::Rational;
 
 Background WindowChannel::background() const {
-  // A grid of one value has one law.
+  // A grid of one value has one distribution.
   if (grid_.radius() == 0) return {0.0, 1.0};
   const Integer whole = Integer(1) << 64;
   Rational floor(Integer(plan_.outside) * plan_.slots, whole * (plan_.slots - plan_.window));

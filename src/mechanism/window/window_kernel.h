@@ -1,5 +1,5 @@
 // What the vector kernel of the window channel reads: the channel's integers in the form in which a
-// lane compares them. See mechanism/window.h for the law, and WindowChannel::draw for its
+// lane compares them. See mechanism/window.h for the distribution, and WindowChannel::draw for its
 // definition, which the kernel follows operation by operation.
 #pragma once
 

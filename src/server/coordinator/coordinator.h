@@ -20,7 +20,7 @@
 
 namespace sotto::rpc {
 
-/// What a client is told when it joins.
+/// The answer to a client that joins.
 struct Invitation {
   std::string recipe;  // TOML
   std::vector<std::string> settings;
@@ -61,7 +61,7 @@ class Coordinator final : public Transport {
 
   bool clients_moved() const override;
 
-  /// No round will follow; waits until all clients have been told, at most so long.
+  /// No round will follow; waits until all clients have heard it, at most so long.
   void finish(double linger_seconds);
   /// Makes collect() end with an error: the program was asked to stop.
   void interrupt();
@@ -125,7 +125,7 @@ class Coordinator final : public Transport {
     std::vector<Group> groups;
     TicketKey ticket_key{};
   };
-  /// Asked by the shuffler, which is told too when all is finished.
+  /// Asked by the shuffler, which learns from it too when all is finished.
   Open open();
   /// How many reports of the round the shuffler says it holds, for whoever watches: nothing else
   /// follows from it.

@@ -1,10 +1,10 @@
 // Who is which client of the recipe: a name gets a place, once, and keeps it over restarts.
 //
 // The file has a line for each client, "PLACE NAME", which is appended and synced before the client
-// is told: a join costs the same whether it is the first or the ten-thousandth. "free PLACE" gives
-// a place back: its client refused to take part, or was gone when another wanted it. A line that a
-// crash cut short was told to nobody and is cut off. Who comes and goes without end is refused, so
-// that the file stays short.
+// has its answer: a join costs the same whether it is the first or the ten-thousandth. "free PLACE"
+// gives a place back: its client refused to take part, or was gone when another wanted it. A line
+// that a crash cut short was answered to nobody and is cut off. Who comes and goes without end is
+// refused, so that the file stays short.
 #pragma once
 
 #include <cstdint>

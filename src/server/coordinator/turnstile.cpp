@@ -8,11 +8,11 @@ namespace {
 /// Names that are remembered, most.
 constexpr std::size_t kNames = 4096;
 
-tl::unexpected<Error> busy(const std::string& what) {
-  return fail(ErrorKind::kIo, kBusy + what + "; try again");
-}
+tl::unexpected<Error> refuse(const std::string& what) { return tl::unexpected(busy(what)); }
 
 }  // namespace
+
+Error busy(const std::string& what) { return {ErrorKind::kBusy, "busy: " + what + "; try again"}; }
 
 Turnstile::Turn::Turn(Turnstile& turnstile, std::string certificate, std::function<void()> put_out)
     : turnstile_(turnstile),
@@ -41,13 +41,13 @@ Result<void> Turnstile::enter(Turn& turn) {
   put_out(calls_, limits_.header_time);
   put_out(answers_, limits_.answer_time);
   if (calls_.size() >= limits_.calls) {
-    return busy(std::to_string(calls_.size()) + " calls have yet to say what they bring");
+    return refuse(std::to_string(calls_.size()) + " calls have yet to say what they bring");
   }
   if (!turn.certificate_.empty()) {
     const auto same = [&](const Turn* other) { return other->certificate_ == turn.certificate_; };
     if (static_cast<std::size_t>(std::ranges::count_if(calls_, same)) >= limits_.calls_of_one) {
-      return busy("this client has " + std::to_string(limits_.calls_of_one) +
-                  " calls that have yet to say what they bring");
+      return refuse("this client has " + std::to_string(limits_.calls_of_one) +
+                    " calls that have yet to say what they bring");
     }
   }
   calls_.push_back(&turn);
@@ -58,18 +58,18 @@ Result<void> Turnstile::admit(Turn& turn, const std::string& name, const Load& l
   const std::scoped_lock lock(mutex_);
   const auto now = Clock::now();
   if (std::ranges::any_of(reports_, [&](const Turn* other) { return other->name_ == name; })) {
-    return busy("this client is handing in a report already");
+    return refuse("this client is handing in a report already");
   }
   forget(put_out_, now - limits_.behind_time);
   forget(turned_away_, now - limits_.attempt_time);
   if (comes_after_others(name)) {
-    return busy("this client was too slow; others come first");
+    return refuse("this client was too slow; others come first");
   }
   if (reports_.size() >= limits_.reports ||
       (!reports_.empty() && bytes_ + load.bytes > limits_.bytes)) {
     put_out_late_reports(now);
     note(turned_away_, name, now);
-    return busy(std::to_string(reports_.size()) + " reports are being handed in");
+    return refuse(std::to_string(reports_.size()) + " reports are being handed in");
   }
   turned_away_.erase(name);
   calls_.remove(&turn);
@@ -93,11 +93,11 @@ Result<void> Turnstile::answer(Turn& turn, const std::string& name) {
   if (std::ranges::find(answers_, &turn) != answers_.end()) return {};
   const auto same = [&](const Turn* other) { return other->name_ == name; };
   if (static_cast<std::size_t>(std::ranges::count_if(answers_, same)) >= limits_.answers_of_one) {
-    return busy("this client is reading " + std::to_string(limits_.answers_of_one) +
-                " answers already");
+    return refuse("this client is reading " + std::to_string(limits_.answers_of_one) +
+                  " answers already");
   }
   if (answers_.size() >= limits_.answers) {
-    return busy(std::to_string(answers_.size()) + " answers are being read");
+    return refuse(std::to_string(answers_.size()) + " answers are being read");
   }
   calls_.remove(&turn);
   turn.name_ = name;

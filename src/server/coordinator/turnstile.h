@@ -3,7 +3,7 @@
 // A call takes a place before anything of its request is read. When the request is there and its
 // sender was checked, it leaves that place for another one, which depends on what is to follow: a
 // report, or an answer that may be long. All are bounded, for each sender and for all together, the
-// reports also in bytes. Who finds no place is told that the role is busy, and tries again. Who
+// reports also in bytes. Who finds no place gets the error kBusy, and tries again. Who
 // says nothing for too long, or does not read its answer, is put out. So is who stalls or dawdles
 // while it hands in a report, when others are turned away; for a while it then comes after them.
 //
@@ -22,8 +22,8 @@
 
 namespace sotto::rpc {
 
-/// What an error begins with that will pass by itself: the network says RESOURCE_EXHAUSTED.
-inline constexpr const char* kBusy = "busy: ";
+/// The error of whoever is above a limit.
+Error busy(const std::string& what);
 
 class Turnstile {
  public:

@@ -66,8 +66,8 @@ Result<std::shared_ptr<const TrainerFactory>> make_native_factory(const TrainerR
 
 Result<std::shared_ptr<const TrainerFactory>> choose_engine(const TrainerRequest& request,
                                                             const EngineMaker& torch) {
-  const bool wants_native =
-      request.engine == "native" || (request.engine == "auto" && trains_natively(request));
+  const bool wants_native = request.engine == Engine::kNative ||
+                            (request.engine == Engine::kAuto && trains_natively(request));
   if (!wants_native && !torch) {
     return fail(ErrorKind::kUsage,
                 "this program was built without LibTorch (SOTTO_TRAIN=ON) and trains Sotto's own "

@@ -6,7 +6,7 @@
 namespace sotto::native {
 namespace {
 
-void make_room(Floats& floats, std::size_t size) {
+void grow(Floats& floats, std::size_t size) {
   if (floats.size() < size) floats = Floats(size);
 }
 
@@ -18,7 +18,7 @@ Net::Net(const Network& network)
       weights_(chain_.parameters),
       gradients_(chain_.parameters),
       statistics_(chain_.statistics),
-      tile_room_(chain_.tile_room) {}
+      tile_workspace_(chain_.tile_workspace) {}
 
 template <bool kInto, class Visit>
 void Net::each_element(const TensorSpec& tensor, const Matrix& matrix, const std::uint32_t* places,
@@ -84,7 +84,7 @@ void Net::store_gradients(const float* from, std::span<float> out, float factor)
 }
 
 void Net::reserve(std::size_t batch, Gradients wanted) {
-  if (batch > room_) {
+  if (batch > capacity_) {
     for (Flow& flow : chain_.flows) flow.values = Floats(batch * flow.shape.image());
     for (std::size_t i = 0; i < chain_.operations.size(); ++i) {
       Operation& operation = chain_.operations[i];
@@ -95,7 +95,7 @@ void Net::reserve(std::size_t batch, Gradients wanted) {
         operation.moments = Floats(batch * 2 * shape.stride);
       }
     }
-    room_ = batch;
+    capacity_ = batch;
   }
   if (wanted == Gradients::kNone) return;
   std::size_t signals = 0;
@@ -103,13 +103,13 @@ void Net::reserve(std::size_t batch, Gradients wanted) {
   for (std::size_t i = 1; i < chain_.flows.size(); ++i) {
     Flow& flow = chain_.flows[i];
     const std::size_t places = wanted == Gradients::kOfBatch && shares_gradients(i) ? 1 : batch;
-    make_room(flow.gradients, places * flow.gradient_shape.image());
+    grow(flow.gradients, places * flow.gradient_shape.image());
     if (chain_.operations[i - 1].layer.kind != LayerKind::kLinear) continue;
     signals = std::max(signals, flow.shape.stride);
     inputs = std::max(inputs, chain_.flows[i - 1].shape.stride);
   }
-  make_room(turned_signals_, signals * grouped(batch));
-  make_room(turned_inputs_, inputs * grouped(batch));
+  grow(turned_signals_, signals * grouped(batch));
+  grow(turned_inputs_, inputs * grouped(batch));
 }
 
 bool Net::shares_gradients(std::size_t i) const {

@@ -38,8 +38,8 @@ class Net {
   /// For each of the layout's parameters, where it lies in these.
   std::span<const std::uint32_t> places() const { return chain_.parameter_places; }
 
-  /// Makes room for a batch of so many samples, and for the way back: of the batch as a whole, or
-  /// of single samples too.
+  /// Makes place for a batch of so many samples, and for the backward pass: of the batch as a
+  /// whole, or of single samples too.
   enum class Gradients { kNone, kOfBatch, kOfSamples };
   void reserve(std::size_t batch, Gradients wanted);
   /// Sample `at` of the batch: channels, then lines, then pixels.
@@ -55,7 +55,7 @@ class Net {
 
   /// -ln of the likelihood that the scores of sample `at` give its label.
   double loss(std::size_t at, std::size_t label) const;
-  /// Starts the way back: the gradient of the loss of sample `at`, times `share`.
+  /// Seeds the backward pass with dLoss/dScores of sample `at`, times `share`.
   void begin_back(std::size_t at, std::size_t label, double share);
   /// Signals to all layers and, unless told otherwise, the parameters' gradients, summed over the
   /// batch, added to what is there or instead of it.
@@ -112,8 +112,8 @@ class Net {
   /// The shape of operation i, a pool, on its way forth and back.
   Pooling pooling(std::size_t i) const;
 
-  /// The way back: where gradients go (null: nowhere), whether they are added to what is there, and
-  /// the step that the weights take at once, if any.
+  /// The backward pass: where gradients go (null: nowhere), whether they are added to what is
+  /// there, and the step that the weights take at once, if any.
   struct Back {
     float* gradients = nullptr;
     bool add = false;
@@ -153,9 +153,9 @@ class Net {
   Chain chain_;
   Layout layout_;
   Floats weights_, gradients_, statistics_;
-  Floats tile_room_;                       // of convolutions by tiles, one image at a time
-  Floats turned_signals_, turned_inputs_;  // of linear layers, on the way back
-  std::size_t room_ = 0;
+  Floats tile_workspace_;                  // of convolutions by tiles, one image at a time
+  Floats turned_signals_, turned_inputs_;  // of linear layers, in the backward pass
+  std::size_t capacity_ = 0;
 };
 
 }  // namespace sotto::native

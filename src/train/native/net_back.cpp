@@ -1,4 +1,4 @@
-// The way back: signals from layer to layer, and the parameters' gradients. See net.h.
+// The backward pass: signals from layer to layer, and the parameters' gradients. See net.h.
 #include <algorithm>
 #include <cmath>
 

@@ -30,7 +30,7 @@ void Net::convolve(std::size_t i, std::size_t n) {
                            .columns = out.shape.stride,
                            .out_line = out.shape.line(),
                            .relu = operation.relu,
-                           .room = tile_room_.data()});
+                           .workspace = tile_workspace_.data()});
   }
   multiply({.k = operation.forward.pieces(),
             .a = in.values.data() + n * in.shape.image(),
@@ -59,18 +59,18 @@ void Net::weigh_filters(std::size_t i, std::size_t n, float* gradients, bool add
   const float* const g = out.gradients_of(n);
   add = add || !first;
   if (operation.tiled) {
-    weigh_tiles({.height = shape.height,
-                 .width = shape.width,
-                 .x = x,
-                 .x_stride = in.shape.stride,
-                 .x_line = in.shape.line(),
-                 .depth = in.shape.channels,
-                 .g = g,
-                 .columns = shape.stride,
-                 .g_line = shape.line(),
-                 .out = operation.tiled_gradients.data(),
-                 .add = !first,
-                 .room = tile_room_.data()});
+    winograd_filter_grad({.height = shape.height,
+                          .width = shape.width,
+                          .x = x,
+                          .x_stride = in.shape.stride,
+                          .x_line = in.shape.line(),
+                          .depth = in.shape.channels,
+                          .g = g,
+                          .columns = shape.stride,
+                          .g_line = shape.line(),
+                          .out = operation.tiled_gradients.data(),
+                          .add = !first,
+                          .workspace = tile_workspace_.data()});
   } else {
     outer({.k = operation.forward.pieces(),
            .a = x,
@@ -137,7 +137,7 @@ void Net::convolve_back(std::size_t i, std::size_t n) {
                            .columns = to.stride,
                            .out_line = to.line(),
                            .relu = false,
-                           .room = tile_room_.data()});
+                           .workspace = tile_workspace_.data()});
   }
   multiply({.k = operation.back.pieces(),
             .a = out.framed_gradients(n),

@@ -234,7 +234,7 @@ void Net::normalise_groups_back(std::size_t i, std::size_t n, const Back& back) 
       shift[c] = -inverse[c] * by_mean / count - spread[c] * mean[c];
     }
   }
-  // Nothing is left in the channels that are filling.
+  // Nothing is left in the channels that are alignment.
   for (float* const row : {factor, shift, spread}) {
     std::fill(row + in.shape.channels, row + stride, 0.0F);
   }

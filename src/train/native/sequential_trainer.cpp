@@ -106,7 +106,7 @@ class SequentialTrainer final : public Trainer {
                                 std::span<const std::span<float>> out) override {
     // A batch's own statistics are not those of a single sample.
     if (batch_statistics_) return Trainer::sample_gradients(data, indices, preprocess, out);
-    make_room_for_one();
+    reserve_one();
     each_batch(data, indices, preprocess, Net::Gradients::kOfSamples,
                [&](std::size_t first, std::size_t size) {
                  begin_back(size, 1.0);
@@ -258,13 +258,13 @@ class SequentialTrainer final : public Trainer {
     return {};
   }
 
-  void make_room_for_one() {
+  void reserve_one() {
     if (alone_.size() == 0) alone_ = Floats(padded(net_.weights().size()));
   }
 
   /// Every sample's gradient as a whole.
   void add_written(std::size_t count) {
-    make_room_for_one();
+    reserve_one();
     for (std::size_t n = 0; n < count; ++n) {
       net_.sample_gradient(n, alone_.data());
       private_step_.add({alone_.data(), alone_.size()});

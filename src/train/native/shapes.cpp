@@ -9,7 +9,7 @@ namespace {
 
 std::size_t size_of(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-/// One run for each row of the filter where pixels follow each other without filling, else one for
+/// One run for each row of the filter where pixels follow each other without gaps, else one for
 /// each of its pixels.
 Run run_of(const Shape& framed, std::size_t kernel) {
   Run run;
@@ -101,7 +101,7 @@ class ChainMaker {
           for (std::size_t p = 0; p < shape.pixels(); ++p)
             features_.push_back(p * shape.stride + c);
         }
-        // Filling between the pixels, if any, counts as features that are always 0.
+        // Alignment between the pixels, if any, counts as features that are always 0.
         const std::size_t flat = shape.pixels() * shape.stride;
         shape = {1, 1, flat, grouped(flat), 0};
         break;
@@ -206,7 +206,8 @@ class ChainMaker {
     if (operation.tiled) {
       operation.tiled_filters = Floats(filters_size(in.shape.channels, out.shape.stride));
       operation.tiled_gradients = Floats(operation.tiled_filters.size());
-      chain_.tile_room = std::max(chain_.tile_room, room_of(in.shape.stride, out.shape.stride));
+      chain_.tile_workspace =
+          std::max(chain_.tile_workspace, workspace_size(in.shape.stride, out.shape.stride));
     }
     if (!operation.needs_input_gradient) return;
     out.gradient_shape = out.gradient_shape.framed(kernel - 1 - in.shape.pad);
@@ -237,7 +238,7 @@ bool can_chain(const Network& network) {
   std::int64_t height = network.input.height;
   std::int64_t width = network.input.width;
   bool flat = false;
-  // Samples lie without filling, which these two alone can read.
+  // Samples lie without alignment, which these two alone can read.
   if (network.layers.empty() || (network.layers.front().kind != LayerKind::kConv &&
                                  network.layers.front().kind != LayerKind::kFlatten)) {
     return false;

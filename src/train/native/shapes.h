@@ -109,9 +109,9 @@ struct Matrix {
 struct Chain {
   std::vector<Operation> operations;
   std::vector<Flow> flows;
-  std::size_t parameters = 0;  // with filling
+  std::size_t parameters = 0;  // with alignment
   std::size_t statistics = 0;
-  std::size_t tile_room = 0;                    // floats, for any one convolution by tiles
+  std::size_t tile_workspace = 0;               // floats, for any one convolution by tiles
   std::vector<std::uint32_t> parameter_places;  // of the layout's parameters, in its order
   std::vector<std::uint32_t> statistic_places;
   std::vector<Matrix> matrices;  // for each of the layout's parameter tensors

@@ -284,13 +284,14 @@ void each_block(std::size_t height, std::size_t width, const Visit& visit) {
   }
 }
 
-/// The matrices of a block in room_of() floats: transformed inputs, and what belongs to outputs.
-struct Room {
-  Room(float* room, std::size_t x_stride, std::size_t columns)
+/// The matrices of a block in workspace_size() floats: transformed inputs, and what belongs to
+/// outputs.
+struct Workspace {
+  Workspace(float* workspace, std::size_t x_stride, std::size_t columns)
       : input(matrix_distance(kTilesTogether, x_stride)),
         output(matrix_distance(kTilesTogether, columns)),
-        inputs(room),
-        outputs(room + kElements * input) {}
+        inputs(workspace),
+        outputs(workspace + kElements * input) {}
   std::size_t input, output;  // from one matrix to the next
   float* inputs;
   float* outputs;
@@ -298,10 +299,10 @@ struct Room {
 
 /// For a TiledConvolution or a TiledOuter.
 template <class Convolution>
-void transform_input(const Convolution& p, const Block& block, const Room& room) {
+void transform_input(const Convolution& p, const Block& block, const Workspace& workspace) {
   SOTTO_NATIVE_CALL(transform_input_all)
-  (block.tiles(p.x_stride, p.x_line, room.input), p.x + block.pixel(p.x_stride, p.x_line),
-   room.inputs);
+  (block.tiles(p.x_stride, p.x_line, workspace.input), p.x + block.pixel(p.x_stride, p.x_line),
+   workspace.inputs);
 }
 
 }  // namespace
@@ -318,20 +319,20 @@ void restore_filters(const float* gradients, std::size_t depth, std::size_t colu
 }
 
 void convolve_tiles(const TiledConvolution& p) {
-  const Room room(p.room, p.x_stride, p.columns);
+  const Workspace workspace(p.workspace, p.x_stride, p.columns);
   const std::size_t filters = matrix_distance(p.depth, p.columns);
   each_block(p.height, p.width, [&](const Block& block) {
-    transform_input(p, block, room);
+    transform_input(p, block, workspace);
     for (std::size_t i = 0; i < kElements; ++i) {
       multiply({.k = {&kStart, 1, p.depth},
-                .a = room.inputs + i * room.input,
+                .a = workspace.inputs + i * workspace.input,
                 .a_row = p.x_stride,
                 .a_line = 0,
                 .b = p.filters + i * filters,
                 .b_row = p.columns,
                 .b_group = kGroup,
                 .bias = nullptr,
-                .out = room.outputs + i * room.output,
+                .out = workspace.outputs + i * workspace.output,
                 .out_row = p.columns,
                 .out_line = 0,
                 .lines = 1,
@@ -340,26 +341,26 @@ void convolve_tiles(const TiledConvolution& p) {
                 .relu = false});
     }
     SOTTO_NATIVE_CALL(restore_output_all)
-    (block.tiles(p.columns, p.out_line, room.output), room.outputs, p.bias, p.relu,
+    (block.tiles(p.columns, p.out_line, workspace.output), workspace.outputs, p.bias, p.relu,
      p.out + block.pixel(p.columns, p.out_line));
   });
 }
 
-void weigh_tiles(const TiledOuter& p) {
-  const Room room(p.room, p.x_stride, p.columns);
+void winograd_filter_grad(const TiledOuter& p) {
+  const Workspace workspace(p.workspace, p.x_stride, p.columns);
   const std::size_t sums = matrix_distance(p.depth, p.columns);
   bool add = p.add;
   each_block(p.height, p.width, [&](const Block& block) {
-    transform_input(p, block, room);
+    transform_input(p, block, workspace);
     SOTTO_NATIVE_CALL(transform_gradient_all)
-    (block.tiles(p.columns, p.g_line, room.output), p.g + block.pixel(p.columns, p.g_line),
-     room.outputs);
+    (block.tiles(p.columns, p.g_line, workspace.output), p.g + block.pixel(p.columns, p.g_line),
+     workspace.outputs);
     for (std::size_t i = 0; i < kElements; ++i) {
       outer({.k = {&kStart, 1, p.depth},
-             .a = room.inputs + i * room.input,
+             .a = workspace.inputs + i * workspace.input,
              .a_row = p.x_stride,
              .a_line = 0,
-             .g = room.outputs + i * room.output,
+             .g = workspace.outputs + i * workspace.output,
              .g_row = p.columns,
              .g_line = 0,
              .out = p.out + i * sums,

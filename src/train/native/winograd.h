@@ -48,7 +48,7 @@ struct TiledConvolution {
   float* out;                    // without its frame
   std::size_t columns, out_line;  // from one pixel (a multiple of kGroup), line to the next
   bool relu;                      // negative results become 0
-  float* room;                    // room_of(x_stride, columns) floats
+  float* workspace;               // workspace_size(x_stride, columns) floats
 };
 void convolve_tiles(const TiledConvolution& convolution);
 
@@ -61,13 +61,13 @@ struct TiledOuter {
   std::size_t columns, g_line;
   float* out;
   bool add;
-  float* room;
+  float* workspace;
 };
-void weigh_tiles(const TiledOuter& product);
+void winograd_filter_grad(const TiledOuter& product);
 
 /// Tiles that are transformed and multiplied before the next ones are: as many as stay near.
 inline constexpr std::size_t kTilesTogether = 48;
-constexpr std::size_t room_of(std::size_t x_stride, std::size_t columns) {
+constexpr std::size_t workspace_size(std::size_t x_stride, std::size_t columns) {
   return kElements *
          (matrix_distance(kTilesTogether, x_stride) + matrix_distance(kTilesTogether, columns));
 }

@@ -69,7 +69,7 @@ class TorchCohort {
   std::optional<FlatOptimizer> optimizer_;
 };
 
-/// How many values the layers of a network keep for the way back, for one sample.
+/// How many values the layers of a network keep for the backward pass, for one sample.
 std::size_t activation_count(const Network& network);
 
 }  // namespace sotto

@@ -15,7 +15,7 @@ namespace sotto {
 namespace {
 
 /// Of the memory that is free at the start the samples' share, and of the rest that of what layers
-/// keep for the way back.
+/// keep for the backward pass.
 constexpr double kSampleShare = 0.5;
 constexpr double kActivationShare = 0.5;
 /// LibTorch keeps activations, their gradients and copies of both in another order.

@@ -79,10 +79,10 @@ TorchSamples::Batch TorchSamples::made(std::size_t first, std::size_t size,
   const auto clients = static_cast<std::int64_t>(orders_.size());
   const auto count = static_cast<std::int64_t>(size);
   if (!made_labels_.defined() || made_labels_.sizes() != torch::IntArrayRef({clients, count})) {
-    const auto room = torch::TensorOptions().pinned_memory(device_.is_cuda());
+    const auto pinned = torch::TensorOptions().pinned_memory(device_.is_cuda());
     made_values_ = torch::empty(
-        {clients, count, data_.shape.channels, data_.shape.height, data_.shape.width}, room);
-    made_labels_ = torch::empty({clients, count}, room.dtype(torch::kInt64));
+        {clients, count, data_.shape.channels, data_.shape.height, data_.shape.width}, pinned);
+    made_labels_ = torch::empty({clients, count}, pinned.dtype(torch::kInt64));
   }
   const std::span x(made_values_.data_ptr<float>(), orders_.size() * values);
   const std::span y(made_labels_.data_ptr<std::int64_t>(), orders_.size() * size);

@@ -20,7 +20,7 @@ namespace tls = grpc::experimental;
 /// A connection that is cut without a word is noticed after one interval and one timeout.
 constexpr int kKeepaliveMs = 15000;
 constexpr int kKeepaliveTimeoutMs = 10000;
-/// Calls at once, of all clients: each has a thread. Who comes then is told RESOURCE_EXHAUSTED.
+/// Calls at once, of all clients: each has a thread. Who comes then gets RESOURCE_EXHAUSTED.
 constexpr int kMostCalls = 2048;
 /// Calls at once on one connection; the other side's library keeps the rest back.
 constexpr int kCallsOfAConnection = 16;
@@ -140,7 +140,7 @@ class CallGuard final : public grpc::AuthMetadataProcessor {
     const CallRate::Verdict verdict = rate_.call(certificate);
     if (verdict == CallRate::Verdict::kLetIn) return grpc::Status::OK;
     if (verdict == CallRate::Verdict::kEndConnections) connections_->end_all_of(certificate);
-    return to_status({ErrorKind::kIo, std::string(kBusy) + "too many calls a second; try again"});
+    return to_status(busy("too many calls a second"));
   }
 
  private:

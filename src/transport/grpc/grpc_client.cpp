@@ -73,11 +73,11 @@ auto ClientProcess::patiently(Call&& call) const -> decltype(call()) {
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(options_.patience_seconds));
   std::chrono::duration<double> pause = kRetryPause;
-  // Each new reason is told once.
+  // Each new reason is reported once.
   for (std::string told;;) {
     auto result = call();
-    if (result || result.error().kind != ErrorKind::kIo) return result;
-    const bool busy = is_busy(result.error().message);
+    if (result || !may_pass(result.error())) return result;
+    const bool busy = result.error().kind == ErrorKind::kBusy;
     if (stopped() || (!busy && Clock::now() >= end)) return result;
     if (result.error().message != told) {
       told = result.error().message;
@@ -108,7 +108,7 @@ Result<void> ClientProcess::accept(const Invitation& invitation) {
                                          std::to_string(joined_.index) + ", and it is to be " +
                                          std::to_string(*options_.share) + " (--share)");
   }
-  if (invitation.shuffled != (recipe.shuffle.mode == "shuffler")) {
+  if (invitation.shuffled != (recipe.shuffle.mode == ShuffleMode::kShuffler)) {
     return fail(ErrorKind::kRefused,
                 "the server's recipe and the server differ on whether there is a shuffler");
   }
@@ -143,7 +143,7 @@ Result<void> ClientProcess::accept(const Invitation& invitation) {
   own.authority = authority_of(options_.security);
   own.on_note = [this](const std::string& text) { note(text); };
   last_round_ = static_cast<RoundId>(recipe.federation.rounds);
-  latency_ = recipe.shuffle.mode == "latency" ? recipe.shuffle.latency : 0.0;
+  latency_ = recipe.shuffle.mode == ShuffleMode::kLatency ? recipe.shuffle.latency : 0.0;
   SOTTO_TRY(participant_,
             Participant::make(recipe, std::move(own), options_.ledger, make_factory_));
   if (options_.on_joined) options_.on_joined(recipe, joined_.index);
@@ -180,7 +180,7 @@ Result<void> ClientProcess::join_again() {
 }
 
 bool ClientProcess::ended(const Error& error) const {
-  return error.kind == ErrorKind::kIo && done_round_ > 0 && done_round_ == last_round_;
+  return may_pass(error) && done_round_ > 0 && done_round_ == last_round_;
 }
 
 std::vector<double> ClientProcess::delays(
@@ -213,7 +213,7 @@ Result<void> ClientProcess::do_task(const Assignment& assignment) {
     tell({monitor::What::kRoundDeclined, task.round});
     const auto told = patiently([&] { return link_->decline(task); });
     // A server that does not want to hear it goes on without this client all the same.
-    return told || told.error().kind == ErrorKind::kIo ? told : Result<void>();
+    return told || may_pass(told.error()) ? told : Result<void>();
   }
   if (!report) return tl::unexpected(report.error());
   tell_spent(task.round);
@@ -279,15 +279,15 @@ void ClientProcess::tell_spent(RoundId round) const {
 Result<ClientSummary> ClientProcess::work() {
   const auto done = take_part();
   // Asked to stop while the other side was away: nothing has failed, and all that matters is kept.
-  if (!done && !(stopped() && done.error().kind == ErrorKind::kIo)) {
+  if (!done && !(stopped() && may_pass(done.error()))) {
     return tl::unexpected(done.error());
   }
   return summary_;
 }
 
 Result<void> ClientProcess::take_part() {
-  // What is wrong with it for everybody to see is told before anybody hears of this client; what is
-  // wrong with its values, to nobody.
+  // A source that cannot be read is an error before the server hears of this client. What is wrong
+  // with values of samples is reported to nobody.
   SOTTO_CHECK(check_source({.source = options_.participant.data,
                             .labels = options_.participant.labels,
                             .folder = options_.participant.data_folder}));

@@ -180,7 +180,7 @@ class Forwarder {
   std::unique_ptr<v2::Intake::Stub> stub_;
   ShufflerSummary summary_;
   bool over_ = false;  // what the server announces was collected before
-  std::string noted_;  // so that what lasts is told once
+  std::string noted_;  // so that what lasts is reported once
 };
 
 Result<Opened> Forwarder::ask() {
@@ -357,13 +357,12 @@ Result<ShufflerSummary> run_shuffler(const ShufflerOptions& options) {
             Listener::start(options.listen, options.security, {&service}, connections));
   if (options.on_ready) options.on_ready(listener->address());
   Forwarder forwarder(options, desk);
-  std::string last;  // problem, so that one that lasts is told once
+  std::string last;  // problem, so that one that lasts is reported once
   Result<ShufflerSummary> outcome = ShufflerSummary{};
   while (options.stop == nullptr || !*options.stop) {
     const auto finished = forwarder.turn();
     if (finished && *finished) break;
-    if (!finished && finished.error().kind != ErrorKind::kIo &&
-        finished.error().kind != ErrorKind::kRefused) {
+    if (!finished && !may_pass(finished.error()) && finished.error().kind != ErrorKind::kRefused) {
       outcome = tl::unexpected(finished.error());
       break;
     }

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/sha256.h"
-#include "server/coordinator/turnstile.h"
 
 namespace sotto::rpc {
 namespace {
@@ -270,16 +269,6 @@ void write_asked(std::span<const Asked> asked, v2::CompareReply& reply) {
   }
 }
 
-bool is_busy(const std::string& message) {
-  // Our own word, and the library's for too many calls and for too little memory (a call that is
-  // ended with HTTP/2's ENHANCE_YOUR_CALM).
-  for (const std::string_view sign :
-       {kBusy, "Server Threadpool Exhausted", "RST_STREAM with error code 11"}) {
-    if (message.find(sign) != std::string::npos) return true;
-  }
-  return false;
-}
-
 grpc::Status to_status(const Error& error) {
   switch (error.kind) {
     case ErrorKind::kUsage:
@@ -290,9 +279,9 @@ grpc::Status to_status(const Error& error) {
     case ErrorKind::kRefused:
       return {grpc::StatusCode::FAILED_PRECONDITION, error.message};
     case ErrorKind::kIo:
-      return {is_busy(error.message) ? grpc::StatusCode::RESOURCE_EXHAUSTED
-                                     : grpc::StatusCode::UNAVAILABLE,
-              error.message};
+      return {grpc::StatusCode::UNAVAILABLE, error.message};
+    case ErrorKind::kBusy:
+      return {grpc::StatusCode::RESOURCE_EXHAUSTED, error.message};
     case ErrorKind::kInternal:
       break;
   }
@@ -311,8 +300,10 @@ Error to_error(const grpc::Status& status, const std::string& place) {
     case grpc::StatusCode::ABORTED:
       return {ErrorKind::kIo, text};
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
-      // The library says the same of a message that is too long, which it stays.
-      return {is_busy(status.error_message()) ? ErrorKind::kIo : ErrorKind::kCorrupt, text};
+      // Ours, and the library's for too many calls and for too little memory. The library has the
+      // same code for a message that is too long: honest nodes send none, and one that makes others
+      // wait may as well say that it is busy.
+      return {ErrorKind::kBusy, text};
     case grpc::StatusCode::INVALID_ARGUMENT:
       return {ErrorKind::kCorrupt, text};
     case grpc::StatusCode::FAILED_PRECONDITION:

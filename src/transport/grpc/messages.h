@@ -85,11 +85,8 @@ void write_asked(std::span<const Asked> asked, v2::CompareReply& reply);
 
 // ---- errors, at the border of the network ---------------------------------------------------
 
-/// Whether an error says that the other side has too much to do now: it travels as
-/// RESOURCE_EXHAUSTED and is worth another attempt, however long it takes.
-bool is_busy(const std::string& message);
 grpc::Status to_status(const Error& error);
-/// kIo where another attempt may help.
+/// By the status code alone: kIo and kBusy where another attempt may help.
 Error to_error(const grpc::Status& status, const std::string& place);
 
 }  // namespace sotto::rpc

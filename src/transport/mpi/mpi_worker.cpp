@@ -19,7 +19,7 @@ class Worker {
 
   Result<void> prepare(const RunOptions& options, const MakeFactory& make_factory);
   void say_ready(const Result<void>& prepared);
-  /// Works until it is told that the run is over.
+  /// Works until rank 0 says that the run is over.
   void serve();
 
  private:

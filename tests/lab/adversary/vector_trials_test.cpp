@@ -361,8 +361,8 @@ TEST(VectorTrials, HalfTheNoiseIsRefuted) {
   EXPECT_EQ(verdict(broken), Verdict::kViolated);
 }
 
-/// ldp-sgd at twice the epsilon that it claims: half the chance, in logarithms, to take the wrong
-/// side.
+/// ldp-sgd at twice the epsilon that it claims: half the probability, in logarithms, to take the
+/// wrong side.
 class Boastful final : public VectorMechanism {
  public:
   Boastful(std::size_t dimension, double claimed)

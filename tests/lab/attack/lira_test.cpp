@@ -37,7 +37,7 @@ Confidences four_models() {
   return all;
 }
 
-TEST(Lira, ComparesTwoNormalLaws) {
+TEST(Lira, ComparesTwoNormalDistributions) {
   const Confidences all = four_models();
   const std::vector<std::size_t> shadows = {0, 1, 2, 3};
   const LikelihoodRatio ratio(all, shadows);

@@ -70,7 +70,8 @@ TEST(Roc, NobodyOnOneSideIsGuessing) {
 
 /// 40 samples judged in 6 clusters, each with a level of its own: the interval has to take account
 /// of both. Over 100 fixed seeds it must cover the truth at least 90 times (a right 95 % interval
-/// covers fewer with a chance of 1.1 %; one that takes decisions for independent fails by far).
+/// covers fewer with a probability of 1.1 %; one that takes decisions for independent fails by
+/// far).
 TEST(Roc, IntervalsCoverUnderClusters) {
   int covered = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {

@@ -41,22 +41,22 @@ Draw staircase(double epsilon, bool remainder_on_first) {
   double weighted = 0.0;
   for (int j = 0; j < 4; ++j) weighted += j * sizes[j];
   const double least = 3 / (3 * d * e - (e - 1) * weighted);
-  std::vector<double> chances;
+  std::vector<double> probabilities;
   double sum = 0.0;
   for (int j = 0; j < 4; ++j) {
     const double ideal = least * (e - j * (e - 1) / 3);
     const double rounded = remainder_on_first ? std::floor(ideal * 1e3) / 1e3 : ideal;
-    for (int k = 0; k < sizes[j]; ++k) chances.push_back(rounded);
+    for (int k = 0; k < sizes[j]; ++k) probabilities.push_back(rounded);
     sum += sizes[j] * rounded;
   }
   if (remainder_on_first) {
-    for (int k = 0; k < sizes[0]; ++k) chances[k] += (1 - sum) / sizes[0];
+    for (int k = 0; k < sizes[0]; ++k) probabilities[k] += (1 - sum) / sizes[0];
   }
-  return [chances](double x, BitSource& bits) {
+  return [probabilities](double x, BitSource& bits) {
     // Ranks by distance from the input, the lower one first.
     double u = bits.unit();
     std::size_t rank = 0;
-    while (rank + 1 < chances.size() && u >= chances[rank]) u -= chances[rank++];
+    while (rank + 1 < probabilities.size() && u >= probabilities[rank]) u -= probabilities[rank++];
     std::vector<int> outputs(101);
     for (int i = 0; i < 101; ++i) outputs[static_cast<std::size_t>(i)] = i;
     const int input = static_cast<int>(x);

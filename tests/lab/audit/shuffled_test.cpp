@@ -1,5 +1,5 @@
-// Shuffled batches: the drawn counts have the binomial law, the fast engine that of n real reports
-// in a really shuffled order, and no bound is above what the accountant proves.
+// Shuffled batches: the drawn counts have the binomial distribution, the fast engine that of n real
+// reports in a really shuffled order, and no bound is above what the accountant proves.
 #include "audit/shuffled.h"
 
 #include <gtest/gtest.h>
@@ -17,24 +17,24 @@
 namespace sotto {
 namespace {
 
-PairLaw binary(double epsilon) {
+DistributionPair binary(double epsilon) {
   const double keep = std::exp(epsilon) / (1.0 + std::exp(epsilon));
   return {{{keep, 1.0 - keep}, {1.0 - keep, keep}}};
 }
 
 double tail(double statistic, std::size_t degrees) {
-  const boost::math::chi_squared law(static_cast<double>(degrees));
-  return boost::math::cdf(boost::math::complement(law, statistic));
+  const boost::math::chi_squared distribution(static_cast<double>(degrees));
+  return boost::math::cdf(boost::math::complement(distribution, statistic));
 }
 
-/// p-value of counts against chances; cells that expect fewer than 10 are lumped.
+/// p-value of counts against probabilities; cells that expect fewer than 10 are lumped.
 double fit(const std::map<std::uint64_t, std::uint64_t>& counts,
-           const std::function<double(std::uint64_t)>& chance, std::uint64_t end,
+           const std::function<double(std::uint64_t)>& probability, std::uint64_t end,
            std::uint64_t draws) {
   double statistic = 0.0, expected = 0.0, seen = 0.0;
   std::size_t cells = 0;
   for (std::uint64_t k = 0; k < end; ++k) {
-    expected += chance(k) * static_cast<double>(draws);
+    expected += probability(k) * static_cast<double>(draws);
     const auto at = counts.find(k);
     seen += at == counts.end() ? 0.0 : static_cast<double>(at->second);
     if (expected < 10.0 && k + 1 < end) continue;
@@ -45,7 +45,7 @@ double fit(const std::map<std::uint64_t, std::uint64_t>& counts,
   return tail(statistic, cells - 1);
 }
 
-/// p-value of two samples having one law.
+/// p-value of two samples having one distribution.
 double agree(const std::map<std::uint64_t, std::uint64_t>& a,
              const std::map<std::uint64_t, std::uint64_t>& b) {
   const auto total = [](const auto& counts) {
@@ -81,10 +81,11 @@ TEST(CountTable, IsBinomial) {
       BitSource bits = BitSource::from_seed(++seed, "test");
       std::map<std::uint64_t, std::uint64_t> counts;
       for (std::uint64_t i = 0; i < kDraws; ++i) ++counts[table.draw(bits) - table.first()];
-      const auto chance = [&](std::uint64_t k) {
+      const auto probability = [&](std::uint64_t k) {
         return std::exp(log_binomial(n, table.first() + k, p, 1.0 - p));
       };
-      EXPECT_GT(fit(counts, chance, table.end() - table.first(), kDraws), 1e-5) << n << ' ' << p;
+      EXPECT_GT(fit(counts, probability, table.end() - table.first(), kDraws), 1e-5)
+          << n << ' ' << p;
     }
   }
 }
@@ -94,12 +95,12 @@ TEST(CountTable, OneMoreShifts) {
   BitSource bits = BitSource::from_seed(3, "test");
   std::map<std::uint64_t, std::uint64_t> counts;
   for (int i = 0; i < 200'000; ++i) ++counts[table.draw(bits)];
-  const auto chance = [](std::uint64_t k) {
+  const auto probability = [](std::uint64_t k) {
     const double without = k <= 20 ? std::exp(log_binomial(20, k, 0.3, 0.7)) : 0.0;
     const double with = k > 0 ? std::exp(log_binomial(20, k - 1, 0.3, 0.7)) : 0.0;
     return 0.1 * without + 0.9 * with;
   };
-  EXPECT_GT(fit(counts, chance, 22, 200'000), 1e-5);
+  EXPECT_GT(fit(counts, probability, 22, 200'000), 1e-5);
 }
 
 TEST(BinomialLadder, SumsPowersOfTwo) {
@@ -108,15 +109,17 @@ TEST(BinomialLadder, SumsPowersOfTwo) {
   for (const std::uint64_t n : {1ULL, 3ULL, 999ULL}) {
     std::map<std::uint64_t, std::uint64_t> counts;
     for (int i = 0; i < 100'000; ++i) ++counts[ladder.draw(n, bits)];
-    const auto chance = [&](std::uint64_t k) { return std::exp(log_binomial(n, k, 0.37, 0.63)); };
-    EXPECT_GT(fit(counts, chance, n + 1, 100'000), 1e-5) << n;
+    const auto probability = [&](std::uint64_t k) {
+      return std::exp(log_binomial(n, k, 0.37, 0.63));
+    };
+    EXPECT_GT(fit(counts, probability, n + 1, 100'000), 1e-5) << n;
   }
   EXPECT_EQ(ladder.draw(0, bits), 0U);
 }
 
 TEST(MultinomialDraw, HasItsMarginalsAndItsSum) {
-  const std::vector<double> chances = {0.05, 0.0, 0.4, 0.25, 0.3};
-  const MultinomialDraw draw(61, chances);
+  const std::vector<double> probabilities = {0.05, 0.0, 0.4, 0.25, 0.3};
+  const MultinomialDraw draw(61, probabilities);
   BitSource bits = BitSource::from_seed(5, "test");
   std::vector<std::map<std::uint64_t, std::uint64_t>> counts(5);
   double product = 0.0;
@@ -130,10 +133,10 @@ TEST(MultinomialDraw, HasItsMarginalsAndItsSum) {
   }
   for (std::size_t c = 0; c < 5; ++c) {
     if (c == 1) continue;
-    const auto chance = [&](std::uint64_t k) {
-      return std::exp(log_binomial(61, k, chances[c], 1.0 - chances[c]));
+    const auto probability = [&](std::uint64_t k) {
+      return std::exp(log_binomial(61, k, probabilities[c], 1.0 - probabilities[c]));
     };
-    EXPECT_GT(fit(counts[c], chance, 62, kDraws), 1e-5) << c;
+    EXPECT_GT(fit(counts[c], probability, 62, kDraws), 1e-5) << c;
   }
   EXPECT_EQ(counts[1].size(), 1U);
   EXPECT_EQ(counts[1].begin()->first, 0U);
@@ -149,14 +152,14 @@ struct Case {
   int batches;
 };
 
-/// A count that tells all classes apart, for the comparison of laws: one number a batch.
+/// A count that tells all classes apart, for the comparison of distributions: one number a batch.
 std::uint64_t key_of(const std::vector<std::uint64_t>& counts) {
   std::uint64_t key = 0;
   for (std::size_t c = 1; c < counts.size(); ++c) key += counts[c] * (2 * c - 1);
   return key;
 }
 
-TEST(ShuffledBatch, TheFastEngineHasTheLawOfRealShuffledReports) {
+TEST(ShuffledBatch, TheFastEngineHasTheDistributionOfRealShuffledReports) {
   const std::vector<Case> cases = {
       {"two-point", MechanismKind::kValue, {{"epsilon", 1.0}}, 1, 30, 4000},
       {"srr",
@@ -183,19 +186,19 @@ TEST(ShuffledBatch, TheFastEngineHasTheLawOfRealShuffledReports) {
     const auto pair = ReportPair::make(*single, one.kind);
     ASSERT_TRUE(pair.has_value()) << pair.error().message;
     double zero = 0.0, own = 0.0;
-    for (const PairLaw::Class& c : pair->law().classes) {
+    for (const DistributionPair::Class& c : pair->distributions().classes) {
       zero += c.zero;
       own += c.one;
     }
     EXPECT_NEAR(zero, 1.0, 1e-9);
     EXPECT_NEAR(own, 1.0, 1e-9);
-    EXPECT_LE(pair->law().classes.size(), PairLaw::kMostClasses);
-    EXPECT_LE(pair->law().epsilon(), single->guarantee().epsilon + 1e-9);
+    EXPECT_LE(pair->distributions().classes.size(), DistributionPair::kMostClasses);
+    EXPECT_LE(pair->distributions().epsilon(), single->guarantee().epsilon + 1e-9);
     for (const bool world : {false, true}) {
       std::map<std::uint64_t, std::uint64_t> slow, fast;
       BitSource bits = BitSource::from_seed(world ? 11 : 12, one.name);
-      const BatchDraw draw(pair->law(), one.clients, world);
-      std::vector<std::uint64_t> counts(pair->law().classes.size());
+      const BatchDraw draw(pair->distributions(), one.clients, world);
+      std::vector<std::uint64_t> counts(pair->distributions().classes.size());
       for (int i = 0; i < one.batches; ++i) {
         ++slow[key_of(shuffled_batch(*pair, *many, one.kind, one.clients, world, bits))];
         draw.draw(bits, counts);
@@ -206,8 +209,9 @@ TEST(ShuffledBatch, TheFastEngineHasTheLawOfRealShuffledReports) {
     // A batch in which nobody differs is told from one in which somebody does, at this size.
     std::map<std::uint64_t, std::uint64_t> without, with;
     BitSource bits = BitSource::from_seed(13, one.name);
-    const BatchDraw draw_without(pair->law(), 4, false), draw_with(pair->law(), 4, true);
-    std::vector<std::uint64_t> counts(pair->law().classes.size());
+    const BatchDraw draw_without(pair->distributions(), 4, false),
+        draw_with(pair->distributions(), 4, true);
+    std::vector<std::uint64_t> counts(pair->distributions().classes.size());
     for (int i = 0; i < 4000; ++i) {
       draw_without.draw(bits, counts);
       ++without[key_of(counts)];
@@ -239,7 +243,7 @@ TEST(Shuffled, TheSeedsStatisticWithoutNoise) {
     EXPECT_NEAR(seed_value_exact(binary(epsilon), clients), value, 0.0006) << epsilon << clients;
   }
   ShuffledGame game{binary(1.0), 432, 1e-6, 0.95, 4'000'000, 1, 2, {}};
-  EXPECT_NEAR(seed_value(game), seed_value_exact(game.law, 432), 0.004);
+  EXPECT_NEAR(seed_value(game), seed_value_exact(game.distributions, 432), 0.004);
 }
 
 TEST(Shuffled, AuditedBelowExactBelowNumerical) {
@@ -258,7 +262,7 @@ TEST(Shuffled, AuditedBelowExactBelowNumerical) {
       EXPECT_GT(found.bounds.two_sided, 0.15 * exact) << name_of(statistic) << ' ' << epsilon;
       // Where the seed looks, at the mean, there is much less to be seen.
       if (statistic == BatchStatistic::kFrequency && clients != 1000) {
-        EXPECT_GT(found.bounds.two_sided, 1.4 * seed_value_exact(game.law, clients));
+        EXPECT_GT(found.bounds.two_sided, 1.4 * seed_value_exact(game.distributions, clients));
       }
     }
   }
@@ -267,8 +271,9 @@ TEST(Shuffled, AuditedBelowExactBelowNumerical) {
 TEST(Shuffled, TheLikelihoodRatioSeesMoreThanOneFrequency) {
   // Reports that mostly tell nothing and rarely much: counting those that lean to one side mixes
   // weak evidence with strong.
-  const PairLaw law{{{0.02, 0.001}, {0.50, 0.499}, {0.479, 0.48}, {0.001, 0.02}}};
-  ShuffledGame game{law, 60, 1e-6, 0.95, 400'000, 3, 2, {}};
+  const DistributionPair distributions{
+      {{0.02, 0.001}, {0.50, 0.499}, {0.479, 0.48}, {0.001, 0.02}}};
+  ShuffledGame game{distributions, 60, 1e-6, 0.95, 400'000, 3, 2, {}};
   const double frequency = audit_shuffled(game, BatchStatistic::kFrequency).bounds.two_sided;
   const double ratio = audit_shuffled(game, BatchStatistic::kLikelihoodRatio).bounds.two_sided;
   EXPECT_GT(ratio, frequency + 0.1);

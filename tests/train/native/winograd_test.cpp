@@ -46,10 +46,10 @@ struct Convolution {
         filters(9 * in.channels * out.stride),
         bias(out.stride),
         tiled(filters_size(in.channels, out.stride)),
-        room(room_of(in.stride, out.stride)) {
+        workspace(workspace_size(in.stride, out.stride)) {
     fill(filters, bits);
     fill(bias, bits);
-    fill(room, bits);
+    fill(workspace, bits);
     for (std::size_t i = 0; i < 3; ++i) {
       for (std::size_t j = 0; j < 3; ++j) offsets.push_back(i * in.line() + j * in.stride);
     }
@@ -87,11 +87,11 @@ struct Convolution {
                     .columns = out.stride,
                     .out_line = out.line(),
                     .relu = relu,
-                    .room = room.data()});
+                    .workspace = workspace.data()});
   }
 
   Shape in, out;
-  Floats x, filters, bias, tiled, room;
+  Floats x, filters, bias, tiled, workspace;
   std::vector<std::size_t> offsets;
 };
 
@@ -150,18 +150,18 @@ TEST(Winograd, WeighsFiltersAsTheDirectKernelDoes) {
                .rows = out.width,
                .columns = out.stride,
                .add = add || !is_first});
-        weigh_tiles({.height = out.height,
-                     .width = out.width,
-                     .x = image->x.data(),
-                     .x_stride = image->in.stride,
-                     .x_line = image->in.line(),
-                     .depth = image->in.channels,
-                     .g = g.data() + out.origin(),
-                     .columns = out.stride,
-                     .g_line = out.line(),
-                     .out = first.tiled.data(),
-                     .add = !is_first,
-                     .room = image->room.data()});
+        winograd_filter_grad({.height = out.height,
+                              .width = out.width,
+                              .x = image->x.data(),
+                              .x_stride = image->in.stride,
+                              .x_line = image->in.line(),
+                              .depth = image->in.channels,
+                              .g = g.data() + out.origin(),
+                              .columns = out.stride,
+                              .g_line = out.line(),
+                              .out = first.tiled.data(),
+                              .add = !is_first,
+                              .workspace = image->workspace.data()});
         is_first = false;
       }
       restore_filters(first.tiled.data(), size.in, out.stride, found.data(), add);

@@ -18,8 +18,9 @@ struct ShownRun {
 /// Whether this program can keep a ledger.
 bool keeps_ledgers();
 
-/// Runs on LibTorch, with a ledger where the recipe keeps one, and shows progress on stderr.
-Result<RunResult> run_shown(ShownRun run);
+/// Runs with the recipe's engine, with a ledger where the recipe keeps one, and shows progress on
+/// stderr.
+Result<RunResult> run_with_progress(ShownRun run);
 
 /// The engine that the recipe names, or for "auto" the native one where it applies.
 Result<std::shared_ptr<const TrainerFactory>> make_engine(const TrainerRequest& request);

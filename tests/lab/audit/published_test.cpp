@@ -1,5 +1,6 @@
-// The papers' samplers as their public code draws them: the law that each is said to have is the
-// one it draws, it breaks its claim, and where the code happens to be sound it passes for sound.
+// The papers' samplers as their public code draws them: the distribution that each is said to have
+// is the one it draws, it breaks its claim, and where the code happens to be sound it passes for
+// sound.
 #include <gtest/gtest.h>
 
 #include <boost/math/distributions/chi_squared.hpp>
@@ -13,28 +14,28 @@
 namespace sotto {
 namespace {
 
-using Sampler = SeedSrr::Sampler;
+using Sampler = PublishedSrr::Sampler;
 
-double sum_of(const std::map<std::int64_t, double>& law) {
+double sum_of(const std::map<std::int64_t, double>& distribution) {
   double sum = 0.0;
-  for (const auto& [value, chance] : law) sum += chance;
+  for (const auto& [value, probability] : distribution) sum += probability;
   return sum;
 }
 
-/// p-value of draws against the law; an output outside the law is never right.
-double fit(const SeedSrr& code, std::int64_t input, std::uint64_t seed) {
+/// p-value of draws against the distribution; an output outside the distribution is never right.
+double fit(const PublishedSrr& code, std::int64_t input, std::uint64_t seed) {
   constexpr int kDraws = 400'000;
-  const auto law = code.law(input);
+  const auto distribution = code.distribution(input);
   std::map<std::int64_t, double> seen;
   BitSource bits = BitSource::from_seed(seed, "test");
   for (int i = 0; i < kDraws; ++i) seen[code.draw(input, bits)] += 1.0;
   double statistic = 0.0, expected = 0.0, found = 0.0;
   int cells = 0;
   for (const auto& [value, count] : seen) {
-    if (!law.contains(value)) return 0.0;
+    if (!distribution.contains(value)) return 0.0;
   }
-  for (const auto& [value, chance] : law) {
-    expected += chance * kDraws;
+  for (const auto& [value, probability] : distribution) {
+    expected += probability * kDraws;
     found += seen.contains(value) ? seen[value] : 0.0;
     if (expected < 20.0) continue;
     statistic += (found - expected) * (found - expected) / expected;
@@ -44,57 +45,59 @@ double fit(const SeedSrr& code, std::int64_t input, std::uint64_t seed) {
   return boost::math::cdf(boost::math::complement(boost::math::chi_squared(cells - 1), statistic));
 }
 
-TEST(SeedSrr, SizesThatHappenToAddUp) {
-  const SeedSrr code(750, 10, 20, 5.0, Sampler::kRanks);
+TEST(PublishedSrr, SizesThatHappenToAddUp) {
+  const PublishedSrr code(750, 10, 20, 5.0, Sampler::kRanks);
   EXPECT_EQ(code.missing(), 0);
   EXPECT_EQ(code.sizes().front(), 61);
   EXPECT_EQ(code.sizes().back(), 240);
   EXPECT_NEAR(code.epsilon({-750, -100, 0, 333, 750}), 5.0, 1e-9);
 }
 
-TEST(SeedSrr, TheRemainderOnGroup1) {
-  const SeedSrr code(750, 40, 0, 5.0, Sampler::kRanks);
+TEST(PublishedSrr, TheRemainderOnGroup1) {
+  const PublishedSrr code(750, 40, 0, 5.0, Sampler::kRanks);
   EXPECT_EQ(code.missing(), 20);
   EXPECT_TRUE(std::isinf(code.epsilon({-750, 750})));
-  const auto law = code.law(0);
-  EXPECT_NEAR(sum_of(law), 1.0, 1e-12);
+  const auto distribution = code.distribution(0);
+  EXPECT_NEAR(sum_of(distribution), 1.0, 1e-12);
   double least = 1.0;
-  for (const auto& [value, chance] : law) least = std::min(least, chance);
+  for (const auto& [value, probability] : distribution) least = std::min(least, probability);
   // Even among outputs that are possible, group 1 is too likely.
-  EXPECT_NEAR(std::log(law.at(0) / least), 5.0 + std::log1p(20.0 / 38.0), 1e-9);
-  EXPECT_EQ(law.size(), 1481U);
-  EXPECT_THROW(SeedSrr(750, 19, 0, 5.0, Sampler::kRanks), std::invalid_argument);  // d mod m = 0
+  EXPECT_NEAR(std::log(distribution.at(0) / least), 5.0 + std::log1p(20.0 / 38.0), 1e-9);
+  EXPECT_EQ(distribution.size(), 1481U);
+  EXPECT_THROW(PublishedSrr(750, 19, 0, 5.0, Sampler::kRanks),
+               std::invalid_argument);  // d mod m = 0
 }
 
-TEST(SeedSrr, OddGroupsLeaveTheGridInTheMiddleOnly) {
-  const SeedSrr code(750, 10, 20, 5.0, Sampler::kHalves);
+TEST(PublishedSrr, OddGroupsLeaveTheGridInTheMiddleOnly) {
+  const PublishedSrr code(750, 10, 20, 5.0, Sampler::kHalves);
   const auto odd = [&](std::int64_t input) {
     double sum = 0.0;
-    for (const auto& [value, chance] : code.law(input)) sum += value % 2 != 0 ? chance : 0.0;
+    for (const auto& [value, probability] : code.distribution(input))
+      sum += value % 2 != 0 ? probability : 0.0;
     return sum;
   };
-  EXPECT_NEAR(sum_of(code.law(0)), 1.0, 1e-12);
+  EXPECT_NEAR(sum_of(code.distribution(0)), 1.0, 1e-12);
   EXPECT_GT(odd(0), 0.5);
   EXPECT_EQ(odd(-750), 0.0);
   EXPECT_EQ(odd(750), 0.0);
   EXPECT_TRUE(std::isinf(code.epsilon({-750, 0})));
   // Widths add up to d steps where the range has d - 1: an output can lie one step outside.
   for (const std::int64_t input : {-750, -700, 0, 421, 750}) {
-    const auto law = code.law(input);
-    EXPECT_GE(law.begin()->first, -1502) << input;
-    EXPECT_LE(law.rbegin()->first, 1502) << input;
+    const auto distribution = code.distribution(input);
+    EXPECT_GE(distribution.begin()->first, -1502) << input;
+    EXPECT_LE(distribution.rbegin()->first, 1502) << input;
   }
 }
 
-TEST(SeedSrr, DrawsItsLaw) {
+TEST(PublishedSrr, DrawsItsDistribution) {
   for (const std::int64_t input : {-750, 0, 640}) {
-    EXPECT_GT(fit(SeedSrr(750, 40, 0, 5.0, Sampler::kRanks), input, 1), 1e-4) << input;
-    EXPECT_GT(fit(SeedSrr(750, 10, 20, 5.0, Sampler::kHalves), input, 2), 1e-4) << input;
+    EXPECT_GT(fit(PublishedSrr(750, 40, 0, 5.0, Sampler::kRanks), input, 1), 1e-4) << input;
+    EXPECT_GT(fit(PublishedSrr(750, 10, 20, 5.0, Sampler::kHalves), input, 2), 1e-4) << input;
   }
 }
 
-TEST(SeedTwoPoint, KeepsItsClaimInsideTheRangeOnly) {
-  const SeedTwoPoint code{{0.0, 0.075}, 1.0};
+TEST(PublishedTwoPoint, KeepsItsClaimInsideTheRangeOnly) {
+  const PublishedTwoPoint code{{0.0, 0.075}, 1.0};
   EXPECT_NEAR(code.loss(0.075, -0.075), 1.0, 1e-12);
   EXPECT_LT(code.loss(0.05, -0.075), 1.0);
   EXPECT_NEAR(code.loss(1.5 * 0.075, -1.5 * 0.075), 1.708, 1e-3);
@@ -102,13 +105,13 @@ TEST(SeedTwoPoint, KeepsItsClaimInsideTheRangeOnly) {
   BitSource bits = BitSource::from_seed(3, "test");
   int ups = 0;
   for (int i = 0; i < 100'000; ++i) ups += code.draw(0.1, bits) ? 1 : 0;
-  EXPECT_NEAR(ups / 1e5, code.chance_up(0.1), 5.0 * std::sqrt(0.25 / 1e5));
+  EXPECT_NEAR(ups / 1e5, code.probability_up(0.1), 5.0 * std::sqrt(0.25 / 1e5));
 }
 
-TEST(SeedGrr, SendsTheWeightItself) {
-  const SeedGrr code{{0.0, 0.075}, 3.0, 4};
+TEST(PublishedGrr, SendsTheWeightItself) {
+  const PublishedGrr code{{0.0, 0.075}, 3.0, 4};
   constexpr double kWeight = 0.0123456;
-  EXPECT_NEAR(code.chance_kept(), std::exp(3.0) / (1500.0 + std::exp(3.0)), 1e-15);
+  EXPECT_NEAR(code.probability_kept(), std::exp(3.0) / (1500.0 + std::exp(3.0)), 1e-15);
   BitSource bits = BitSource::from_seed(4, "test");
   int kept = 0;
   constexpr int kDraws = 300'000;
@@ -122,12 +125,12 @@ TEST(SeedGrr, SendsTheWeightItself) {
       ASSERT_GT(std::abs(value - 0.0123), 1e-9);  // another one than its own
     }
   }
-  const double p = code.chance_kept();
+  const double p = code.probability_kept();
   EXPECT_NEAR(static_cast<double>(kept) / kDraws, p, 5.0 * std::sqrt(p / kDraws));
 }
 
-TEST(SeedRunningMean, LiesBetweenItsExtremes) {
-  SeedRunningMean client;
+TEST(PublishedRunningMean, LiesBetweenItsExtremes) {
+  PublishedRunningMean client;
   BitSource bits = BitSource::from_seed(5, "test");
   for (int i = 0; i < 500; ++i) client.records.push_back(bits.normal());
   double least = 1e9, largest = -1e9;
@@ -140,7 +143,7 @@ TEST(SeedRunningMean, LiesBetweenItsExtremes) {
   EXPECT_LT(largest, client.largest());
   EXPECT_GT(largest - least, 0.01);  // the order matters
   // All records alike: a certain value, 1 - 0.9^8 of it.
-  SeedRunningMean constant{std::vector<double>(500, 2.0)};
+  PublishedRunningMean constant{std::vector<double>(500, 2.0)};
   EXPECT_NEAR(constant.draw(bits), 2.0 * (1.0 - std::pow(0.9, 8)), 1e-12);
 }
 

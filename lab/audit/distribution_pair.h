@@ -2,7 +2,7 @@
 //
 // All that matters of a report is its likelihood ratio P(y | one) / P(y | zero), so outputs with
 // the same ratio are one class, and the whole mechanism is, for these two inputs, a short table of
-// chances. A mechanism with very many ratios is lumped to kMostClasses: the server forgets a
+// probabilities. A mechanism with very many ratios is lumped to kMostClasses: the server forgets a
 // little, and what it then finds is still a lower bound.
 #pragma once
 
@@ -14,10 +14,10 @@
 
 namespace sotto {
 
-struct PairLaw {
+struct DistributionPair {
   static constexpr std::size_t kMostClasses = 64;
   struct Class {
-    double zero = 0.0;  // chance under input zero
+    double zero = 0.0;  // probability under input zero
     double one = 0.0;
     /// Infinite where input zero never yields it.
     double ratio() const;
@@ -25,7 +25,7 @@ struct PairLaw {
   std::vector<Class> classes;  // ascending by ratio
 
   /// The classes that speak for input one, as a single event.
-  double speaks_zero() const;  // its chance under zero
+  double speaks_zero() const;  // its probability under zero
   double speaks_one() const;
   /// The largest |ln ratio|.
   double epsilon() const;
@@ -41,7 +41,7 @@ class ReportPair {
   /// Of value mechanisms for a single weight.
   static Result<ReportPair> make(const Mechanism& mechanism, MechanismKind kind);
 
-  const PairLaw& law() const noexcept { return law_; }
+  const DistributionPair& distributions() const noexcept { return distributions_; }
   std::span<const float> zero() const noexcept { return zero_; }
   std::span<const float> one() const noexcept { return one_; }
   /// The class of a report of the mechanism.
@@ -55,7 +55,7 @@ class ReportPair {
   std::size_t place_of(std::span<const Symbol> report) const;
   const Mechanism* mechanism_ = nullptr;
   std::vector<float> zero_, one_;
-  PairLaw law_;
+  DistributionPair distributions_;
   std::vector<double> upper_;         // the largest ratio of every class
   std::vector<std::uint8_t> listed_;  // the class of every report, by place_of(); or empty
 };

@@ -1,4 +1,4 @@
-#include "run_shown.h"
+#include "run_with_progress.h"
 
 #include <fmt/format.h>
 
@@ -61,9 +61,10 @@ std::string percent(const std::optional<double>& accuracy) {
   return accuracy ? fmt::format("{:.2f} %", 100.0 * *accuracy) : "-";
 }
 
-Result<RunResult> run_shown(ShownRun run) {
+Result<RunResult> run_with_progress(ShownRun run) {
   const auto rounds = static_cast<std::uint64_t>(run.recipe.federation.rounds);
-  // A run ends with a file that LibTorch writes: not to have it is told before the first round.
+  // A run ends with a file that LibTorch writes: an error before the first round where it is
+  // missing.
   SOTTO_CHECK(find_torch_module());
   SOTTO_CHECK(prepare_ledger(run));
   Progress progress(run.label);

@@ -1,4 +1,4 @@
-#include "audit/pair_law.h"
+#include "audit/distribution_pair.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +14,8 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// Ratios that differ by no more than this are the same number, computed twice.
 constexpr double kSame = 1e-9;
 
-double chance(const Mechanism& mechanism, std::span<const Symbol> report,
-              std::span<const float> input) {
+double probability(const Mechanism& mechanism, std::span<const Symbol> report,
+                   std::span<const float> input) {
   return std::exp(mechanism.log_prob(report, input));
 }
 
@@ -32,21 +32,21 @@ std::vector<std::vector<Symbol>> all_bits(std::size_t count) {
 
 }  // namespace
 
-double PairLaw::Class::ratio() const { return zero > 0.0 ? one / zero : kInfinite; }
+double DistributionPair::Class::ratio() const { return zero > 0.0 ? one / zero : kInfinite; }
 
-double PairLaw::speaks_zero() const {
+double DistributionPair::speaks_zero() const {
   double sum = 0.0;
   for (const Class& c : classes) sum += c.ratio() > 1.0 ? c.zero : 0.0;
   return sum;
 }
 
-double PairLaw::speaks_one() const {
+double DistributionPair::speaks_one() const {
   double sum = 0.0;
   for (const Class& c : classes) sum += c.ratio() > 1.0 ? c.one : 0.0;
   return sum;
 }
 
-double PairLaw::epsilon() const {
+double DistributionPair::epsilon() const {
   double most = 0.0;
   for (const Class& c : classes) most = std::max(most, std::abs(std::log(c.ratio())));
   return most;
@@ -59,21 +59,22 @@ Result<ReportPair> ReportPair::make(const Mechanism& mechanism, MechanismKind ki
   pair.zero_ = std::move(inputs.zero);
   pair.one_ = std::move(inputs.one);
   if (kind == MechanismKind::kVector) {
-    // Relative to a fixed law, densities are at least g and reach g e^E on a share q of it around
-    // the input (account/shuffle.cpp): opposite inputs of full norm have three regions.
+    // Relative to a fixed distribution, densities are at least g and reach g e^E on a share q of it
+    // around the input (account/shuffle.cpp): opposite inputs of full norm have three regions.
     const Background common = mechanism.background(0, mechanism.outputs());
     if (!(common.floor > 0.0) || !std::isfinite(common.epsilon)) {
-      return fail(ErrorKind::kUsage,
-                  "a shuffled audit needs a law of finite epsilon; valid vector mechanisms: "
-                  "ldp-sgd, privunit");
+      return fail(
+          ErrorKind::kUsage,
+          "a shuffled audit needs a distribution of finite epsilon; valid vector mechanisms: "
+          "ldp-sgd, privunit");
     }
     const double share = (1.0 - common.floor) / (common.floor * std::expm1(common.epsilon));
     const double high = share * common.floor * std::exp(common.epsilon);
     const double low = share * common.floor;
     const double rest = std::max(0.0, 1.0 - high - low);
-    pair.law_.classes = {{high, low}, {rest, rest}, {low, high}};
-    if (rest < kSame) pair.law_.classes.erase(pair.law_.classes.begin() + 1);
-    for (const PairLaw::Class& c : pair.law_.classes) {
+    pair.distributions_.classes = {{high, low}, {rest, rest}, {low, high}};
+    if (rest < kSame) pair.distributions_.classes.erase(pair.distributions_.classes.begin() + 1);
+    for (const DistributionPair::Class& c : pair.distributions_.classes) {
       pair.upper_.push_back(c.ratio() * std::exp(common.epsilon / 2.0));
     }
     return pair;
@@ -112,36 +113,37 @@ std::size_t ReportPair::place_of(std::span<const Symbol> report) const {
 }
 
 Result<void> ReportPair::list_outputs(const std::vector<std::vector<Symbol>>& reports) {
-  std::vector<PairLaw::Class> outputs;
+  std::vector<DistributionPair::Class> outputs;
   std::vector<std::size_t> places;
   for (const std::vector<Symbol>& report : reports) {
-    const PairLaw::Class output{chance(*mechanism_, report, zero_),
-                                chance(*mechanism_, report, one_)};
+    const DistributionPair::Class output{probability(*mechanism_, report, zero_),
+                                         probability(*mechanism_, report, one_)};
     if (output.zero > 0.0 || output.one > 0.0) {
       outputs.push_back(output);
       places.push_back(place_of(report));
     }
   }
-  const auto less = [](const PairLaw::Class& a, const PairLaw::Class& b) {
+  const auto less = [](const DistributionPair::Class& a, const DistributionPair::Class& b) {
     return a.ratio() < b.ratio();
   };
-  const std::vector<PairLaw::Class> by_place = outputs;
+  const std::vector<DistributionPair::Class> by_place = outputs;
   std::sort(outputs.begin(), outputs.end(), less);
-  for (const PairLaw::Class& output : outputs) {
+  for (const DistributionPair::Class& output : outputs) {
     const double ratio = output.ratio();
     const bool same = !upper_.empty() &&
                       (ratio == upper_.back() || ratio - upper_.back() <= kSame * upper_.back());
     if (same) {
-      law_.classes.back().zero += output.zero;
-      law_.classes.back().one += output.one;
+      distributions_.classes.back().zero += output.zero;
+      distributions_.classes.back().one += output.one;
       upper_.back() = ratio;
     } else {
-      law_.classes.push_back(output);
+      distributions_.classes.push_back(output);
       upper_.push_back(ratio);
     }
   }
-  if (law_.classes.size() < 2) {
-    return fail(ErrorKind::kUsage, "the two inputs have the same law: there is nothing to audit");
+  if (distributions_.classes.size() < 2) {
+    return fail(ErrorKind::kUsage,
+                "the two inputs have the same distribution: there is nothing to audit");
   }
   lump();
   listed_.assign(*std::max_element(places.begin(), places.end()) + 1, 0);
@@ -151,15 +153,16 @@ Result<void> ReportPair::list_outputs(const std::vector<std::vector<Symbol>>& re
   return {};
 }
 
-/// Neighbours together, so that every class has about the same chance; impossible ones stay apart.
+/// Neighbours together, so that every class has about the same probability; impossible ones stay
+/// apart.
 void ReportPair::lump() {
-  if (law_.classes.size() <= PairLaw::kMostClasses) return;
-  const double part = 2.0 / static_cast<double>(PairLaw::kMostClasses - 2);
-  std::vector<PairLaw::Class> classes;
+  if (distributions_.classes.size() <= DistributionPair::kMostClasses) return;
+  const double part = 2.0 / static_cast<double>(DistributionPair::kMostClasses - 2);
+  std::vector<DistributionPair::Class> classes;
   std::vector<double> upper;
   double open = 0.0;
-  for (std::size_t i = 0; i < law_.classes.size(); ++i) {
-    const PairLaw::Class& c = law_.classes[i];
+  for (std::size_t i = 0; i < distributions_.classes.size(); ++i) {
+    const DistributionPair::Class& c = distributions_.classes[i];
     const bool apart = c.zero <= 0.0 || (!classes.empty() && classes.back().one <= 0.0);
     if (classes.empty() || apart || open >= part) {
       classes.push_back(c);
@@ -172,13 +175,13 @@ void ReportPair::lump() {
       open += c.zero + c.one;
     }
   }
-  law_.classes = std::move(classes);
+  distributions_.classes = std::move(classes);
   upper_ = std::move(upper);
 }
 
 std::size_t ReportPair::class_of_ratio(double ratio) const {
   const auto at = std::lower_bound(upper_.begin(), upper_.end(), ratio * (1.0 - kSame));
-  return std::min(static_cast<std::size_t>(at - upper_.begin()), law_.classes.size() - 1);
+  return std::min(static_cast<std::size_t>(at - upper_.begin()), distributions_.classes.size() - 1);
 }
 
 std::size_t ReportPair::class_of(std::span<const Symbol> report) const {
