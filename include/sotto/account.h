@@ -30,6 +30,9 @@ class PrivacyLoss {
   /// nothing, against an adversary who knows the data of all others. Without a floor (0): the
   /// generic bound, for any mechanism with this epsilon.
   static PrivacyLoss shuffled(const Background& background, std::uint64_t clients);
+  /// The same batch, but the question is whether the client sent a report on its data or pure
+  /// noise, a draw from the background that its mechanism has. pure() without a floor.
+  static PrivacyLoss shuffled_noise(const Background& background, std::uint64_t clients);
   /// The older generic bound, where another client is a clone with probability e^-epsilon only.
   static PrivacyLoss shuffled_clones(double epsilon, std::uint64_t clients);
   /// Binary randomized response where all others hold the same value: exact, both directions; no

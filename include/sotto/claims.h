@@ -26,6 +26,7 @@ enum class Unit {
   kEncodedRecord,   // such a record, whatever else it decides
   kRecord,          // one record of a client more or less
   kClient,          // all data of a client
+  kParticipation,   // whether a client's reports were made from its data or were pure noise
 };
 
 /// How long an adversary watches.

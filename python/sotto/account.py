@@ -48,7 +48,7 @@ class Claim:
     """What may be said of a client's privacy, in `scope`.
 
     The scope in words is for people; to choose among claims, compare what it is made of:
-    `unit` ("client", "record", "weight", ...), `period` ("round", "training"), `view` ("reports",
+    `unit` ("client", "participation", "record", "weight", ...), `period` ("round", "training"), `view` ("reports",
     "shuffler", "secret-sampling", "delays", "sum"), `colluders` ("none", "tenth", "half") and
     `status` ("proven", "published", "measured", "violated").
     """

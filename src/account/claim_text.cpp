@@ -32,6 +32,8 @@ constexpr ScopeText kScopes[] = {
      "client, whole training, after the shuffler, if a tenth of the others collude"},
     {about(Unit::kClient, kTraining, View::kShuffler, Colluders::kHalf), kProven,
      "client, whole training, after the shuffler, if half of the others collude"},
+    {about(Unit::kParticipation, kTraining, View::kShuffler), kProven,
+     "client against pure noise, whole training, after the shuffler"},
     {about(Unit::kClient, kRound, View::kDelays), kProven,
      "client, one round, if delays mixed perfectly"},
     {about(Unit::kClient, kTraining, View::kDelays), kProven,

@@ -39,6 +39,7 @@ inline constexpr Name<Unit> kUnitNames[] = {
     {Unit::kEncodedRecord, "encoded-record"},
     {Unit::kRecord, "record"},
     {Unit::kClient, "client"},
+    {Unit::kParticipation, "participation"},
 };
 inline constexpr Name<Period> kPeriodNames[] = {{Period::kRound, "round"},
                                                 {Period::kTraining, "training"}};

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <utility>
 
@@ -17,6 +16,7 @@
 #include "account/releases.h"
 #include "account/sampled_claim.h"
 #include "account/shuffled_claim.h"
+#include "account/shuffler_words.h"
 #include "base/exact/exact.h"
 #include "base/text.h"
 
@@ -30,17 +30,6 @@ constexpr std::pair<double, Colluders> kColluding[] = {{0.9, Colluders::kTenth},
 /// What the guarantee of a mechanism's unit is about.
 Unit unit_of(const Guarantee& guarantee) {
   return value_in<Unit>(kUnitNames, guarantee.unit).value_or(Unit::kReport);
-}
-
-std::string counted(std::uint64_t count, const char* what) {
-  return with_commas(count) + ' ' + what + (count == 1 ? "" : "s");
-}
-
-/// A small number for people, never below it: "5.8e-28".
-std::string two_digits_up(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1e", value * 1.06);  // above half a unit of the second digit
-  return text;
 }
 
 class ClaimTable {
@@ -71,7 +60,10 @@ class ClaimTable {
       shuffled(round, released, exposure_, shuffled_round);
       const bool sent = released && exposure_.rounds() > 0;
       shuffled(training, sent, exposure_, shuffled_training);
-      if (!delayed() && sent) colluding(training);
+      if (!delayed() && sent) {
+        colluding(training);
+        against_noise(training);
+      }
     }
     audited();
     return std::move(claims_);
@@ -168,7 +160,7 @@ class ClaimTable {
     const std::string count = with_commas(count_of(kinds));
     if (kinds.size() > 1) {
       claim.theorem = "composition of " + count + " releases of " + counted(kinds.size(), "kind") +
-                      " by the law of their summed privacy loss";
+                      " by the distribution of their summed privacy loss";
     } else if (kinds[0].pure()) {
       claim.theorem = "optimal composition of " + count + " releases of epsilon " +
                       short_number(kinds[0].epsilon) + " (Kairouz, Oh, Viswanath 2015)";
@@ -265,45 +257,7 @@ class ClaimTable {
     claims_.push_back({Scope{}, alpha, 0.0, theorem, assumption, Status::kPublished, authors});
   }
 
-  std::string shuffler_assumption(const Exposure& exposure, double coupling) const {
-    std::string text = delayed()
-                           ? "an anonymous channel that hides who sent what and mixes all chunks "
-                             "of a round; random delays alone are none: they hide nothing from a "
-                             "server that sees connections; every batch"
-                           : "a shuffler that keeps order and senders secret and does not work "
-                             "with the server; every batch that reaches the server";
-    text += exposure.hidden()
-                ? " has the reports of those who were picked, each of " +
-                      counted(exposure.population, "client") + " with probability " +
-                      short_number(exposure.sampling) + ", and nobody sees who was, but how many"
-                : " has the well-formed reports of " + sizes();
-    text += "; " + honest_words(exposure.honest) +
-            " keep the coins of their reports secret; the server may know their data";
-    if (coupling > 0.0) {
-      text +=
-          "; the sampler's floating point costs a part of delta (a report leaves its exact law "
-          "in one of these batches with probability at most " +
-          two_digits_up(coupling) + ')';
-    }
-    return text;
-  }
-
-  static std::string honest_words(double honest) {
-    if (honest >= 1.0) return "all others of a batch";
-    return short_number(100.0 * honest) +
-           " % of the others of a batch, who alone count as its members,";
-  }
-
   bool delayed() const { return exposure_.shuffle == ShuffleMode::kLatency; }
-
-  /// "100 clients" or "80 to 100 clients"
-  std::string sizes() const {
-    const auto batches = exposure_.batches();
-    const std::uint64_t least = batches.begin()->first;
-    const std::uint64_t most = batches.rbegin()->first;
-    if (least == most) return counted(most, "client");
-    return with_commas(least) + " to " + counted(most, "client");
-  }
 
   std::string split_words() const {
     const std::uint64_t split = exposure_.split;
@@ -346,7 +300,8 @@ class ClaimTable {
     } else {
       claim.theorem =
           (delayed() ? "no gain even from perfect mixing: " : "no gain from the shuffler: ") +
-          (answer.epsilon ? "batches of " + sizes() + " are too small" : answer.reason);
+          (answer.epsilon ? "batches of " + batch_sizes(exposure_) + " are too small"
+                          : answer.reason);
     }
     claims_.push_back(std::move(claim));
   }
@@ -359,6 +314,20 @@ class ClaimTable {
       fewer.honest = honest;
       shuffled(training, true, fewer, shuffled_training, colluders);
     }
+  }
+
+  /// The adjacency that compares with adding or removing a client.
+  void against_noise(const Claim& training) {
+    if (exposure_.hidden()) return;
+    const ShuffledEpsilon answer = shuffled_against_noise(exposure_);
+    if (!answer.epsilon || *answer.epsilon >= training.epsilon) return;
+    claims_.push_back(
+        {{.unit = Unit::kParticipation, .view = View::kShuffler},
+         *answer.epsilon,
+         exposure_.delta,
+         "the same batches, held against those in which the client's reports are pure "
+         "noise: for comparison with add/remove adjacency",
+         shuffler_assumption(exposure_, answer.coupling)});
   }
 
   void audited() {

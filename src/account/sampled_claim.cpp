@@ -76,7 +76,7 @@ class Rounds {
       claim.epsilon = composition;
       claim.delta = exposure_.delta;
       claim.theorem =
-          "sampling with m/N, by the law of the privacy loss over the number m of reports";
+          "sampling with m/N, by the distribution of the privacy loss over the number m of reports";
       if (!one_round) claim.theorem += ", composed over all rounds";
     }
     return claim;

@@ -27,15 +27,11 @@
 #include <cmath>
 
 #include "account/loss_builder.h"
-#include "base/exact/binomial.h"
+#include "account/shuffle_blocks.h"
 
 namespace sotto {
 namespace {
 
-/// What is cut off the distributions of M, k and x; it is added to delta.
-constexpr double kTail = 1e-18;
-/// Relative width of what is lumped together.
-constexpr double kWidth = 2e-3;
 /// Steps of the grid in a deviation of the loss.
 constexpr double kFine = 2048.0;
 /// Of probabilities that are products of three binomial ones.
@@ -84,22 +80,6 @@ void add(LossBuilder& builder, const Coins& coins) {
     coin *= static_cast<double>(k - x) / static_cast<double>(x + 1);
   }
   if (edge < k) builder.add_infinite(kTail * coins.probability);
-}
-
-/// Calls with (lowest, probability of the block) for blocks of neighbouring values.
-template <class Visit>
-void visit_blocks(const BinomialWindow& window, Visit visit) {
-  for (std::uint64_t value = window.first; value < window.end();) {
-    const auto width =
-        std::max<std::uint64_t>(1, static_cast<std::uint64_t>(kWidth * static_cast<double>(value)));
-    const std::uint64_t end = std::min(window.end(), value + width);
-    double probability = 0.0;
-    for (std::uint64_t i = value; i < end; ++i)
-      probability += window.probabilities[i - window.first];
-    if (end == window.end()) probability += window.above;
-    visit(value, end - 1, probability);
-    value = end;
-  }
 }
 
 class Mixture {

@@ -75,10 +75,14 @@ void join(std::vector<ChunkKind>& kinds) {
   }
 }
 
-PrivacyLoss loss_of_round(const std::vector<ChunkKind>& kinds, std::uint64_t clients) {
+/// What one report among those of so many clients tells.
+using Told = PrivacyLoss (*)(const Background& background, std::uint64_t clients);
+
+PrivacyLoss loss_of_round(const std::vector<ChunkKind>& kinds, std::uint64_t clients,
+                          Told told = PrivacyLoss::shuffled) {
   PrivacyLoss round;
   for (const ChunkKind& kind : kinds) {
-    round = round.with(PrivacyLoss::shuffled(kind.background, clients).times(kind.count));
+    round = round.with(told(kind.background, clients).times(kind.count));
   }
   return round;
 }
@@ -105,7 +109,7 @@ PrivacyLoss loss_of_hidden(const std::vector<Shown>& all, const Exposure& exposu
   return loss;
 }
 
-PrivacyLoss loss_of_batches(const std::vector<Shown>& all) {
+PrivacyLoss loss_of_batches(const std::vector<Shown>& all, Told told = PrivacyLoss::shuffled) {
   PrivacyLoss loss;
   // Turns that have chunks and sizes in common share their losses.
   std::map<std::uint64_t, std::vector<ChunkKind>> by_size;
@@ -118,7 +122,7 @@ PrivacyLoss loss_of_batches(const std::vector<Shown>& all) {
   }
   for (auto& [size, kinds] : by_size) {
     join(kinds);
-    loss = loss.with(loss_of_round(kinds, size));
+    loss = loss.with(loss_of_round(kinds, size, told));
   }
   return loss;
 }
@@ -139,10 +143,8 @@ double coupling_of(const std::vector<Shown>& all) {
   return sum;
 }
 
-ShuffledEpsilon epsilon_at(const std::vector<Shown>& all, const Exposure& exposure) {
+ShuffledEpsilon epsilon_of(const PrivacyLoss& loss, const std::vector<Shown>& all, double delta) {
   ShuffledEpsilon answer;
-  const double delta = exposure.delta;
-  const PrivacyLoss loss = exposure.hidden() ? loss_of_hidden(all, exposure) : loss_of_batches(all);
   answer.coupling = coupling_of(all);
   answer.epsilon =
       coupled_epsilon([&](double part) { return loss.epsilon(part); }, delta, answer.coupling);
@@ -151,6 +153,11 @@ ShuffledEpsilon epsilon_at(const std::vector<Shown>& all, const Exposure& exposu
                     short_number(delta) + " in these batches";
   }
   return answer;
+}
+
+ShuffledEpsilon epsilon_at(const std::vector<Shown>& all, const Exposure& exposure) {
+  return epsilon_of(exposure.hidden() ? loss_of_hidden(all, exposure) : loss_of_batches(all), all,
+                    exposure.delta);
 }
 
 /// Why the chunks of one place in a turn cannot be hidden; empty where they can.
@@ -220,6 +227,22 @@ ShuffledEpsilon shuffled_round(const Exposure& exposure) {
     worst.coupling = std::max(worst.coupling, one.coupling);
   }
   return worst;
+}
+
+ShuffledEpsilon shuffled_against_noise(const Exposure& exposure) {
+  ShuffledEpsilon answer;
+  std::vector<Shown> all = shown_by(exposure, answer.reason);
+  if (!answer.reason.empty()) return answer;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Turn& turn = exposure.turns[i];
+    for (const ChunkKind& kind : all[i].kinds) {
+      if (kind.background.floor > 0.0) continue;
+      answer.reason = "its reports have no known noise in common";
+      return answer;
+    }
+    all[i].batches = smallest_batches(turn, turn.rounds, exposure.honest);
+  }
+  return epsilon_of(loss_of_batches(all, PrivacyLoss::shuffled_noise), all, exposure.delta);
 }
 
 ShuffledEpsilon shuffled_training(const Exposure& exposure) {

@@ -22,5 +22,8 @@ struct ShuffledEpsilon {
 /// whole training. The caller knows whether there is a shuffler.
 ShuffledEpsilon shuffled_round(const Exposure& exposure);
 ShuffledEpsilon shuffled_training(const Exposure& exposure);
+/// Of the whole training, where the question is whether the client's reports were made from its
+/// data or were pure noise. Not where clients are picked in secret.
+ShuffledEpsilon shuffled_against_noise(const Exposure& exposure);
 
 }  // namespace sotto

@@ -15,6 +15,10 @@ std::string one_decimal(double value, const char* unit) {
 
 }  // namespace
 
+std::string counted(std::uint64_t count, std::string_view what) {
+  return with_commas(count) + ' ' + std::string(what) + (count == 1 ? "" : "s");
+}
+
 std::string with_commas(std::uint64_t number) {
   std::string digits = std::to_string(number);
   for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {

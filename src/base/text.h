@@ -8,6 +8,8 @@ namespace sotto {
 
 /// 1234567 -> "1,234,567"
 std::string with_commas(std::uint64_t number);
+/// "1 client", "20,490 weights"
+std::string counted(std::uint64_t count, std::string_view what);
 /// 83.2 -> "1 min 23 s"
 std::string duration(double seconds);
 /// 12345678 -> "12.3 MB"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numbers>
 #include <numeric>
 
 #include "base/exact/binomial.h"
@@ -255,6 +256,90 @@ TEST(Shuffle, BoundsHoldForWholeMechanisms) {
       EXPECT_GE(specific.delta(epsilon), truth * (1.0 - 1e-12)) << test.name << ' ' << epsilon;
       EXPECT_GE(generic.delta(epsilon), truth * (1.0 - 1e-12)) << test.name << ' ' << epsilon;
     }
+  }
+}
+
+/// The largest delta over all inputs of the others, between any input of ours and uniform noise, in
+/// both directions.
+double worst_delta_to_noise(Distributions distributions, std::size_t clients, double epsilon) {
+  const std::size_t inputs = distributions.size();
+  const std::size_t outputs = distributions[0].size();
+  distributions.emplace_back(outputs, 1.0 / static_cast<double>(outputs));
+  const long double grown = std::exp(static_cast<long double>(epsilon));
+  long double worst = 0.0L;
+  std::vector<std::size_t> held(clients, 0);
+  const std::function<void(std::size_t, std::size_t)> visit = [&](std::size_t at,
+                                                                  std::size_t least) {
+    if (at < clients) {
+      for (std::size_t input = least; input < inputs; ++input) {
+        held[at] = input;
+        visit(at + 1, input);
+      }
+      return;
+    }
+    held[0] = inputs;
+    const auto noise = distribution_of_counts(distributions, held);
+    for (std::size_t own = 0; own < inputs; ++own) {
+      held[0] = own;
+      long double there = 0.0L, back = 0.0L;
+      for (const auto& [counts, probability] : distribution_of_counts(distributions, held)) {
+        there += std::max(0.0L, probability - grown * noise.at(counts));
+        back += std::max(0.0L, noise.at(counts) - grown * probability);
+      }
+      worst = std::max({worst, there, back});
+    }
+  };
+  visit(1, 0);
+  return static_cast<double>(worst);
+}
+
+TEST(Shuffle, NoiseIsHeldAgainstWholeMechanisms) {
+  struct {
+    const char* name;
+    Distributions distributions;
+    std::size_t clients;
+  } const kCases[] = {{"alone", generalized(3, 2.0), 1},   {"binary", generalized(2, 1.0), 7},
+                      {"binary", generalized(2, 3.0), 9},  {"ternary", generalized(3, 1.5), 6},
+                      {"ternary", generalized(3, 3.0), 5}, {"five", generalized(5, 2.0), 4},
+                      {"staircase", staircase(6, 2.0), 3}, {"staircase", staircase(3, 1.0), 6}};
+  for (const auto& test : kCases) {
+    const Background background = background_of(test.distributions);
+    const PrivacyLoss noise = PrivacyLoss::shuffled_noise(background, test.clients);
+    for (const double epsilon : {0.0, 0.05, 0.2, 0.5, 1.0, 1.6}) {
+      const double truth = worst_delta_to_noise(test.distributions, test.clients, epsilon);
+      EXPECT_GE(noise.delta(epsilon), truth * (1.0 - 1e-12)) << test.name << ' ' << epsilon;
+    }
+  }
+}
+
+/// Where the two-valued density is the mechanism's own and all others draw from the background, the
+/// bound is the truth.
+TEST(Shuffle, NoiseIsTightForRandomizedResponse) {
+  const double epsilon0 = 2.0;
+  const Distributions all = generalized(4, epsilon0);
+  const Background background = background_of(all);
+  const PrivacyLoss alone = PrivacyLoss::shuffled_noise(background, 1);
+  for (const double epsilon : {0.0, 0.1, 0.4, 0.8}) {
+    EXPECT_NEAR(alone.delta(epsilon), worst_delta_to_noise(all, 1, epsilon), 1e-3) << epsilon;
+  }
+  EXPECT_EQ(PrivacyLoss::shuffled_noise({0.0, 1.0, 0.0}, 10).epsilon(kDelta), 0.0);
+}
+
+TEST(Shuffle, NoiseIsNearerThanAnotherReport) {
+  // Many clients: both are nearly Gaussian. Replacing a report adds the distance of either from
+  // noise.
+  const double epsilon0 = 3.19, share = 0.11;
+  const Background report{epsilon0, 1.0 / (1.0 + share * std::expm1(epsilon0)), 0.0};
+  const auto over = [](const PrivacyLoss& loss) { return loss.times(100).epsilon(kDelta); };
+  const double replaced = over(PrivacyLoss::shuffled(report, 60'000));
+  const double noise = over(PrivacyLoss::shuffled_noise(report, 60'000));
+  EXPECT_LT(noise, replaced);
+  EXPECT_NEAR(noise / replaced, 1.0 / std::numbers::sqrt2, 0.05);
+  double last = noise;
+  for (const std::uint64_t clients : {30'000ULL, 1000ULL, 10ULL}) {
+    const double fewer = over(PrivacyLoss::shuffled_noise(report, clients));
+    EXPECT_GT(fewer, last) << clients;
+    last = fewer;
   }
 }
 

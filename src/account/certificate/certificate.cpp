@@ -69,10 +69,6 @@ CertificateFinding compared(std::string what, std::string detail, const Json& ex
   return {std::move(what), false, std::move(text)};
 }
 
-std::string counted(std::size_t count, const std::string& what) {
-  return with_commas(count) + ' ' + what + (count == 1 ? "" : "s");
-}
-
 /// With the defaults of the mechanism, so that a later default cannot change what was certified.
 Result<Parameters> all_parameters(const MechanismSpec& spec) {
   SOTTO_TRY(const MechanismInfo* const info, find_mechanism(spec.name));
@@ -119,7 +115,10 @@ Json older_claims(const Json& claims) {
     const ScopeText* const known = text != claim.end() && text->is_string()
                                        ? find_scope(text->get_ref<const std::string&>())
                                        : nullptr;
-    if (known != nullptr && known->scope.colluders != Colluders::kNone) continue;
+    if (known != nullptr &&
+        (known->scope.colluders != Colluders::kNone || known->scope.unit == Unit::kParticipation)) {
+      continue;
+    }
     rows.push_back(without(without(claim, "theorem"), "assumption"));
   }
   return rows;
