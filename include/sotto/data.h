@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "sotto/bits.h"
+#include "sotto/image_view.h"
 #include "sotto/result.h"
 
 namespace sotto {
@@ -41,6 +42,9 @@ struct Dataset {
   std::vector<std::string> class_names;  // empty, or one for each class
   /// The user that each sample belongs to (LEAF), or empty. In [0, users).
   std::vector<std::uint32_t> users;
+  /// Rows of values that each sample has, one after the other: itself, then its views. Row r
+  /// belongs to sample r / views.
+  std::uint32_t views = 1;
 
   std::size_t size() const noexcept { return labels.size(); }
   /// Bytes of a sample whose values are bits.
@@ -65,6 +69,7 @@ struct Preprocess {
   /// Shape that the network wants: the image is enlarged or reduced (bilinear) and a grey channel
   /// repeated. Unset: the data set's own shape.
   std::optional<SampleShape> resize;
+  ImageView view;  // what is done to every image first
   // Augmentation, applied to training batches only.
   std::uint32_t crop_padding = 0;  // pixels of zero padding before a random crop to the old size
   bool flip = false;               // left-right with probability 1/2
@@ -78,9 +83,10 @@ SampleShape output_shape(const Dataset& data, const Preprocess& preprocess);
 /// Whether fill_batch can do what `preprocess` asks of this data; ask once, before the loop.
 Result<void> check_preprocess(const Dataset& data, const Preprocess& preprocess);
 
-/// Writes the samples `indices` into `x` (indices.size() * output_shape().size() floats) and their
-/// labels into `y`. Augments when `augment` is given. `preprocess` must pass check_preprocess.
-void fill_batch(const Dataset& data, std::span<const std::uint32_t> indices,
+/// Writes the rows `rows` of values, which are the samples of these numbers where samples have no
+/// views, into `x` (rows.size() * output_shape().size() floats) and their labels into `y`. Augments
+/// when `augment` is given, instead of `preprocess.view`. `preprocess` must pass check_preprocess.
+void fill_batch(const Dataset& data, std::span<const std::uint32_t> rows,
                 const Preprocess& preprocess, BitSource* augment, std::span<float> x,
                 std::span<std::int64_t> y);
 

@@ -3,6 +3,7 @@
 // on pixels cannot.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,9 @@ std::vector<FeatureInfo> feature_maps();
 /// The shape of the features `name` of samples of this shape; an error where there are none.
 Result<SampleShape> feature_shape(std::string_view name, SampleShape input);
 
-/// Replaces the samples of both parts by their features. The result does not depend on `threads`.
-Result<void> apply_features(std::string_view name, DataSplit& data, unsigned threads = 1);
+/// Replaces the samples of both parts by their features; those of the train part by the features of
+/// themselves and of each of `views`. The result does not depend on `threads`.
+Result<void> apply_features(std::string_view name, DataSplit& data, unsigned threads = 1,
+                            std::span<const ImageView> views = {});
 
 }  // namespace sotto

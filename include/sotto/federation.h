@@ -45,6 +45,7 @@ struct RoundPlan {
   std::size_t split = 0;  // symbols in an envelope; 0: the whole report
   Payload payload = Payload::kWeights;
   bool fills_ball = false;  // whether payloads are made as long as the ball's norm
+  double fill_floor = 0.0;  // but for those that are shorter than this
   /// The longest random delay of an envelope, in seconds; 0: none.
   double latency = 0.0;
 

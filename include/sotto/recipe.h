@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sotto/choices.h"
+#include "sotto/image_view.h"
 #include "sotto/result.h"
 
 namespace sotto {
@@ -40,6 +41,7 @@ struct Recipe {
     double test_fraction = 0.1;
     std::string partition = "stratified";
     std::string features = "none";
+    std::vector<ImageView> views;  // that a gradient is the mean over, beside the sample itself
     bool normalize = true;
     std::vector<double> mean;
     std::vector<double> deviation;
@@ -131,6 +133,7 @@ struct Recipe {
     double margin = 3.0;  // radius of an initial or adaptive range, in deviations
     BufferRule buffers = BufferRule::kPerturb;
     bool normalize = false;  // whether every payload is made as long as the ball's norm
+    double floor = 1e-6;     // the least length that is
   } bound;
 
   /// Which layers are sent in which round, and how a budget for the training is split over them.

@@ -6,7 +6,7 @@
 
 namespace sotto {
 
-void fill_ball(std::span<float> values, double norm) {
+void fill_ball(std::span<float> values, double norm, double floor) {
   // Partial sums side by side, which the compiler puts into vector registers. Plain doubles do: the
   // sum of n squares is off by less than n 2^-53 of itself.
   constexpr std::size_t kLanes = 16;
@@ -21,6 +21,7 @@ void fill_ball(std::span<float> values, double norm) {
   }
   for (std::size_t lane = 0; first < values.size(); ++first, ++lane) sums[lane] += square_of(first);
   const double square = std::accumulate(sums.begin(), sums.end(), 0.0);
+  if (square < floor * floor) return;
   if (square == 0.0) {
     if (!values.empty()) values[0] = static_cast<float>(norm * (1.0 - 0x1p-20));
     return;

@@ -87,6 +87,17 @@ void Client::keep_still(const RoundPlan& plan, std::span<const float> model) {
   }
 }
 
+/// The rows of the data that hold the samples and their views.
+std::span<const std::uint32_t> Client::rows_of(std::span<const std::uint32_t> samples) {
+  const std::uint32_t views = settings_.data->views;
+  if (views == 1) return samples;
+  rows_.clear();
+  for (const std::uint32_t sample : samples) {
+    for (std::uint32_t v = 0; v < views; ++v) rows_.push_back(sample * views + v);
+  }
+  return rows_;
+}
+
 /// Fills weights_ with the client's payload; returns the seconds that training took.
 Result<double> Client::train(const RoundPlan& plan, std::span<const float> model, ClientTask& task,
                              std::vector<float>& state) {
@@ -99,7 +110,8 @@ Result<double> Client::train(const RoundPlan& plan, std::span<const float> model
   }
   const Stopwatch training;
   if (plan.payload == Payload::kGradient) {
-    SOTTO_CHECK(trainer_.gradient(*settings_.data, task.samples, settings_.preprocess, weights_));
+    SOTTO_CHECK(
+        trainer_.gradient(*settings_.data, rows_of(task.samples), settings_.preprocess, weights_));
     state = std::move(task.state);
     return training.seconds();
   }
@@ -138,7 +150,7 @@ Result<void> Client::send(const RoundPlan& plan, const ClientGroup& group, Clien
       }
     }
     const Domain& domain = part.mechanism->domain();
-    if (plan.fills_ball) fill_ball(values, domain.norm);
+    if (plan.fills_ball) fill_ball(values, domain.norm, plan.fill_floor);
     Bounded bounded = bound(Update(domain.layout, std::move(values)), domain);
     Report report = part.mechanism->perturb(bounded, noise);
     if (observer != nullptr) {

@@ -85,6 +85,7 @@ class Client {
                        std::vector<float>& state);
   Result<double> train_or_keep_still(const RoundPlan& plan, std::span<const float> model,
                                      ClientTask& task, std::vector<float>& state);
+  std::span<const std::uint32_t> rows_of(std::span<const std::uint32_t> samples);
   /// What a client without samples has learned: nothing.
   void keep_still(const RoundPlan& plan, std::span<const float> model);
   Result<void> send(const RoundPlan& plan, const ClientGroup& group, ClientTask& task,
@@ -97,6 +98,7 @@ class Client {
   std::size_t buffer_values_ = 0;     // in them, where clients keep theirs
   std::vector<float> weights_;        // reused from client to client
   std::vector<float> slice_;          // of the tensors of one part
+  std::vector<std::uint32_t> rows_;   // of its samples and their views
 };
 
 /// Cuts a report into envelopes and hands them on; `hash`, if there is one, takes their bytes.

@@ -37,7 +37,7 @@ Result<OwnSamples> try_samples(const Recipe& recipe, const SampleForm& form, con
                            static_cast<std::uint64_t>(recipe.federation.seed)));
   OwnSamples samples{{own.request.source, std::move(fitting), no_samples(form)},
                      std::move(partition)};
-  SOTTO_CHECK(apply_features(recipe.data.features, samples.data));
+  SOTTO_CHECK(apply_features(recipe.data.features, samples.data, 1, recipe.data.views));
   return samples;
 }
 
@@ -59,7 +59,7 @@ Result<OwnSamples> read_own_samples(const Recipe& recipe, const SampleForm& form
   note(why + ": taking part without samples, which nobody else can tell");
   OwnSamples none{{own.request.source, no_samples(form), no_samples(form)},
                   empty_partition(own.share.value_or(0) + std::size_t{1})};
-  SOTTO_CHECK(apply_features(recipe.data.features, none.data));
+  SOTTO_CHECK(apply_features(recipe.data.features, none.data, 1, recipe.data.views));
   return none;
 }
 

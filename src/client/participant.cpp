@@ -78,17 +78,17 @@ Result<Outline> outline_of(const Recipe& recipe, const ParticipantOptions& optio
       options.policy ? options.policy->work : identity::WorkLimits{};
   const SampleForm form = *sample_form(recipe);
   SampleShape input = form.shape;
-  SOTTO_CHECK(identity::check(limits, work_of(recipe.train, input)));
+  SOTTO_CHECK(identity::check(limits, work_of(recipe, input)));
   SOTTO_CHECK(check_features(recipe));
   SOTTO_TRY(input, feature_shape(recipe.data.features, input));
   input = recipe_resize(recipe).value_or(input);
-  SOTTO_CHECK(identity::check(limits, work_of(recipe.train, input)));
+  SOTTO_CHECK(identity::check(limits, work_of(recipe, input)));
   Outline outline;
   const auto seed = static_cast<std::uint64_t>(recipe.federation.seed);
   if (options.model_file.empty()) {
     const auto network = find_network(recipe.model.name, input, form.classes);
     if (!network) return fail(ErrorKind::kRefused, network.error().message);
-    outline.work = work_of(recipe.train, *network);
+    outline.work = work_of(recipe, *network);
     SOTTO_CHECK(identity::check(limits, outline.work));
     outline.layout = network->layout();
     if (recipe.bound.range != RangeRule::kFixed) {
@@ -104,7 +104,7 @@ Result<Outline> outline_of(const Recipe& recipe, const ParticipantOptions& optio
   SOTTO_TRY(const auto factory, make_factory(request));
   outline.layout = factory->layout();
   outline.initial = factory->initial_weights(seed);
-  outline.work = work_of(recipe.train, input, outline.layout.size());
+  outline.work = work_of(recipe, input, outline.layout.size());
   SOTTO_CHECK(identity::check(limits, outline.work));
   return outline;
 }

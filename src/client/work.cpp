@@ -73,26 +73,24 @@ std::uint64_t whole(double value) {
   return static_cast<std::uint64_t>(std::clamp(std::ceil(value), 0.0, kMost));
 }
 
-identity::Work work(const Recipe::Train& train, SampleShape input, const Size& size) {
-  const auto batch = static_cast<double>(train.batch_size);
+identity::Work work(const Recipe& recipe, SampleShape input, const Size& size) {
+  const auto batch = static_cast<double>(recipe.train.batch_size);
   const double values =
       kCopiesOfWeights * size.weights + batch * (volume(input) + kCopiesOfOutputs * size.outputs);
   return {whole(size.weights), whole(values * kValueBytes / kMega),
-          static_cast<std::uint64_t>(train.epochs)};
+          static_cast<std::uint64_t>(recipe.train.epochs) * (1 + recipe.data.views.size())};
 }
 
 }  // namespace
 
-identity::Work work_of(const Recipe::Train& train, SampleShape input) {
-  return work(train, input, {});
+identity::Work work_of(const Recipe& recipe, SampleShape input) { return work(recipe, input, {}); }
+
+identity::Work work_of(const Recipe& recipe, const Network& network) {
+  return work(recipe, network.input, size_of(network));
 }
 
-identity::Work work_of(const Recipe::Train& train, const Network& network) {
-  return work(train, network.input, size_of(network));
-}
-
-identity::Work work_of(const Recipe::Train& train, SampleShape input, std::uint64_t weights) {
-  return work(train, input, {static_cast<double>(weights), 0.0});
+identity::Work work_of(const Recipe& recipe, SampleShape input, std::uint64_t weights) {
+  return work(recipe, input, {static_cast<double>(weights), 0.0});
 }
 
 }  // namespace sotto::rpc

@@ -9,10 +9,10 @@
 namespace sotto::rpc {
 
 /// Of samples of this shape alone, whatever the network.
-identity::Work work_of(const Recipe::Train& train, SampleShape input);
+identity::Work work_of(const Recipe& recipe, SampleShape input);
 /// Of the network too: its weights, gradients and optimizer, and what a batch leaves in its layers.
-identity::Work work_of(const Recipe::Train& train, const Network& network);
+identity::Work work_of(const Recipe& recipe, const Network& network);
 /// With the weights of a network from a file.
-identity::Work work_of(const Recipe::Train& train, SampleShape input, std::uint64_t weights);
+identity::Work work_of(const Recipe& recipe, SampleShape input, std::uint64_t weights);
 
 }  // namespace sotto::rpc

@@ -49,7 +49,10 @@ struct Augmentation {
   float sine = 0.0F;
 
   Augmentation(const Preprocess& preprocess, BitSource* bits) {
-    if (bits == nullptr) return;
+    if (bits == nullptr) {
+      set(preprocess.view);
+      return;
+    }
     if (preprocess.crop_padding > 0) {
       const auto padding = static_cast<std::ptrdiff_t>(preprocess.crop_padding);
       const auto places = 2 * std::uint64_t{preprocess.crop_padding} + 1;
@@ -58,12 +61,24 @@ struct Augmentation {
     }
     if (preprocess.flip) flip = (bits->next_u64() & 1U) != 0;
     if (preprocess.rotation_degrees > 0.0F) {
-      const double degrees = preprocess.rotation_degrees * (2.0 * bits->unit() - 1.0);
-      const double angle = degrees * std::numbers::pi / 180.0;
-      rotate = true;
-      cosine = static_cast<float>(std::cos(angle));
-      sine = static_cast<float>(std::sin(angle));
+      turn(preprocess.rotation_degrees * (2.0 * bits->unit() - 1.0));
     }
+  }
+
+  /// Where the image moves to the right, its source moves to the left, or a mirrored one to the
+  /// right.
+  void set(const ImageView& view) {
+    flip = view.flip;
+    shift_x = view.flip ? view.right : -view.right;
+    shift_y = -view.down;
+    if (view.degrees != 0.0) turn(view.degrees);
+  }
+
+  void turn(double degrees) {
+    const double angle = degrees * std::numbers::pi / 180.0;
+    rotate = true;
+    cosine = static_cast<float>(std::cos(angle));
+    sine = static_cast<float>(std::sin(angle));
   }
 
   bool plain() const { return shift_x == 0 && shift_y == 0 && !flip && !rotate; }
@@ -290,7 +305,8 @@ SampleShape output_shape(const Dataset& data, const Preprocess& preprocess) {
 Result<void> check_preprocess(const Dataset& data, const Preprocess& preprocess) {
   const SampleShape to = output_shape(data, preprocess);
   if (to.size() == 0) return fail(ErrorKind::kUsage, "resize: every side must be at least 1");
-  if (data.packed && (to != data.shape || preprocess.augments() || to.channels != 1)) {
+  const bool changes = preprocess.augments() || preprocess.view != ImageView{};
+  if (data.packed && (to != data.shape || changes || to.channels != 1)) {
     return fail(ErrorKind::kUsage,
                 "samples of bits are one channel, neither resized nor augmented");
   }
@@ -327,21 +343,20 @@ Result<void> check_preprocess(const Dataset& data, const Preprocess& preprocess)
   return {};
 }
 
-void fill_batch(const Dataset& data, std::span<const std::uint32_t> indices,
+void fill_batch(const Dataset& data, std::span<const std::uint32_t> rows,
                 const Preprocess& preprocess, BitSource* augment, std::span<float> x,
                 std::span<std::int64_t> y) {
   assert(check_preprocess(data, preprocess));
-  assert(x.size() == indices.size() * output_shape(data, preprocess).size());
-  assert(y.size() == indices.size());
+  assert(x.size() == rows.size() * output_shape(data, preprocess).size());
+  assert(y.size() == rows.size());
   if (!preprocess.augments()) augment = nullptr;
   if (data.packed) {
-    fill_bits(data, indices, preprocess, x);
+    fill_bits(data, rows, preprocess, x);
   } else {
-    std::visit(
-        [&](const auto& values) { fill(values, data.shape, indices, preprocess, augment, x); },
-        data.values);
+    std::visit([&](const auto& values) { fill(values, data.shape, rows, preprocess, augment, x); },
+               data.values);
   }
-  for (std::size_t i = 0; i < indices.size(); ++i) y[i] = data.labels[indices[i]];
+  for (std::size_t i = 0; i < rows.size(); ++i) y[i] = data.labels[rows[i] / data.views];
 }
 
 }  // namespace sotto

@@ -24,7 +24,8 @@ Dataset select(const Dataset& data, std::span<const std::uint32_t> indices) {
   part.classes = data.classes;
   part.class_names = data.class_names;
   part.labels.reserve(indices.size());
-  const std::size_t each = data.packed ? data.packed_size() : data.shape.size();
+  part.views = data.views;
+  const std::size_t each = data.views * (data.packed ? data.packed_size() : data.shape.size());
   std::visit(
       [&](const auto& from) {
         std::decay_t<decltype(from)> values;

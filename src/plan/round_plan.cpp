@@ -98,6 +98,7 @@ RoundPlan recipe_plan(const Recipe& recipe, RoundId round) {
   plan.split = static_cast<std::size_t>(recipe.shuffle.split);
   plan.payload = recipe.bound.payload;
   plan.fills_ball = recipe.bound.normalize;
+  plan.fill_floor = recipe.bound.floor;
   if (recipe.shuffle.mode == ShuffleMode::kLatency) plan.latency = recipe.shuffle.latency;
   return plan;
 }

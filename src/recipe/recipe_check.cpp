@@ -207,6 +207,30 @@ Result<void> check_shuffle(const Given& given, Recipe& recipe) {
   return {};
 }
 
+/// When --set takes away what a floor or views are for, the file's go with it.
+Result<void> check_gradient(const Given& given, Recipe& recipe) {
+  const auto needs = [&](const std::string& key, const std::string& needed,
+                         const std::string& what) -> Result<void> {
+    if (from_command_line(given, needed) && !from_command_line(given, key)) return {};
+    return fail(ErrorKind::kUsage, given.at(key) + ": " + key + ": needs " + needed + what);
+  };
+  if (!recipe.bound.normalize && given.contains("bound.floor")) {
+    SOTTO_CHECK(needs("bound.floor", "bound.normalize", " = true: nothing is stretched without"));
+  }
+  if (recipe.bound.payload != Payload::kGradient && !recipe.data.views.empty()) {
+    SOTTO_CHECK(needs("data.views", "bound.payload",
+                      " = \"gradient\", which is the mean over the views (training has "
+                      "data.crop_padding, data.flip and data.rotation)"));
+    recipe.data.views.clear();
+  }
+  if (recipe.encode.on() && !recipe.data.views.empty()) {
+    return fail(ErrorKind::kUsage, given.at("data.views") +
+                                       ": data.views: records that are encoded ([encode]) have no "
+                                       "views");
+  }
+  return {};
+}
+
 /// What a recipe says of samples is said whole, and a known set has its own.
 Result<void> check_samples(const Recipe& recipe) {
   const Recipe::Data& data = recipe.data;
@@ -296,6 +320,7 @@ Result<void> check_recipe(const Given& given, Recipe& recipe) {
   SOTTO_CHECK(check_privacy(given, recipe));
   SOTTO_CHECK(check_together(given, recipe));
   SOTTO_CHECK(check_samples(recipe));
+  SOTTO_CHECK(check_gradient(given, recipe));
   return check_shuffle(given, recipe);
 }
 

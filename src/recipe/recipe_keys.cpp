@@ -83,6 +83,47 @@ KeyBinding classes_binding() {
   return binding;
 }
 
+/// Written as text, and kept in one spelling.
+KeyBinding views_binding() {
+  const auto read = [](const toml::node& node, Recipe& recipe) {
+    const toml::array* const array = node.as_array();
+    if (array == nullptr || array->size() > kMostViews) return false;
+    std::vector<ImageView> views;
+    for (const toml::node& item : *array) {
+      const auto text = item.value_exact<std::string>();
+      const auto view = text ? parse_view(*text) : Result<ImageView>(ImageView{});
+      if (!text || !view || std::ranges::find(views, *view) != views.end()) return false;
+      views.push_back(*view);
+    }
+    recipe.data.views = std::move(views);
+    return true;
+  };
+  const auto show = [](const Recipe& recipe) {
+    std::vector<std::string> texts;
+    for (const ImageView& view : recipe.data.views) texts.push_back(view_text(view));
+    return texts.empty() ? nlohmann::json(nullptr) : nlohmann::json(texts);
+  };
+  return {"data.views",
+          "a list of at most " + std::to_string(kMostViews) +
+              " different views: \"shift(DX,DY)\", \"rotate(DEGREES)\", \"flip\", or several "
+              "joined by +",
+          "a client's gradient is the mean over its samples and these views of them",
+          kDecidesModel,
+          read,
+          show};
+}
+
+/// It means nothing without bound.normalize, and recipes without that keep their fingerprints.
+KeyBinding floor_binding() {
+  KeyBinding binding = real(
+      "bound.floor", [](auto& recipe) -> auto& { return recipe.bound.floor; }, Low::kClosed, 0.0,
+      1e6, kDecidesModel,
+      "bound.normalize: a payload shorter than this keeps its length, because it is rounding more "
+      "than signal");
+  binding.applies = [](const Recipe& recipe) { return recipe.bound.normalize; };
+  return binding;
+}
+
 #define AT(member) \
   [](auto& recipe) -> auto& { return recipe.member; }
 
@@ -123,6 +164,7 @@ std::vector<KeyBinding> make_bindings() {
            "repeat(K): K samples for each of any number of clients"),
       text("data.features", AT(data.features), kDecidesModel,
            "fixed features that the network sees instead of the samples", feature_names()),
+      views_binding(),
       boolean("data.normalize", AT(data.normalize), kDecidesModel,
               "subtract mean, divide by deviation (a known set's own unless given)"),
       list<double>("data.mean", AT(data.mean), "a list of 1 or 3 numbers", finite, {0, 1, 3},
@@ -206,6 +248,7 @@ std::vector<KeyBinding> make_bindings() {
              "gradient of the loss over its data"),
       boolean("bound.normalize", AT(bound.normalize), kDecidesModel,
               "vector mechanisms: whether every payload is made as long as privacy.norm"),
+      floor_binding(),
       choice("bound.range", AT(bound.range), kDecidesModel,
              "ranges as given; by the initial weights; or adapted after each round to what was "
              "released, from given ones or the initial weights"),

@@ -61,7 +61,7 @@ TEST(Bound, ABallScalesTheWholeVectorDown) {
 TEST(Bound, NormalizedVectorsFillTheBall) {
   const Domain ball{flat_layout(3), {Range{0.0, 1.0}}, Shape::kBall, 2.0};
   const auto filling = [&](std::vector<float> values) {
-    fill_ball(values, 2.0);
+    fill_ball(values, 2.0, 0.0);
     std::vector<float> kept = values;
     EXPECT_EQ(bound(Update(ball.layout, std::move(values)), ball).take(), kept);
     return kept;
@@ -81,6 +81,19 @@ TEST(Bound, NormalizedVectorsFillTheBall) {
   const auto none = filling({0, kInfinity, 0});
   EXPECT_NEAR(none[0], 2.0, 1e-5);
   EXPECT_EQ(none[1], 0.0F);
+}
+
+TEST(Bound, VectorsBelowTheFloorKeepTheirLength) {
+  const auto filled = [](std::vector<float> values, double floor) {
+    fill_ball(values, 2.0, floor);
+    return values;
+  };
+  const std::vector<float> rounding = {3e-9F, 0, -4e-9F};
+  EXPECT_EQ(filled(rounding, 1e-6), rounding);
+  EXPECT_EQ(filled({0, 0, 0}, 1e-6), (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ(filled({kNan, 1e-9F, kInfinity}, 1e-6), (std::vector<float>{0, 1e-9F, 0}));
+  EXPECT_NEAR(filled(rounding, 4.9e-9)[0], 1.2, 1e-3);
+  EXPECT_NEAR(filled({3e-6F, 0, -4e-6F}, 1e-6)[2], -1.6, 1e-3);
 }
 
 TEST(Bound, OneHotKeepsTheFirstLargest) {

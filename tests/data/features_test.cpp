@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -169,6 +170,111 @@ TEST(Features, ReplaceTheSamplesOnAnyNumberOfThreads) {
   const auto unknown = apply_features("gabr", same);
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().message.find("gabor"), std::string::npos);
+}
+
+/// Four samples of 8x8 bytes.
+DataSplit small_images() {
+  DataSplit split;
+  split.train.shape = {1, 8, 8};
+  split.train.classes = 2;
+  std::vector<std::uint8_t> pixels(4 * 64);
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(7 * i);
+  split.train.values = std::move(pixels);
+  split.train.labels = {0, 1, 1, 0};
+  return split;
+}
+
+TEST(Features, ViewsAreRowsBehindTheirSample) {
+  const ImageView mirrored{.flip = true};
+  const ImageView moved{.right = 2, .down = -1};
+  const std::vector<ImageView> views = {mirrored, moved, ImageView{.degrees = 90.0}};
+  DataSplit split = small_images();
+  const auto before = std::get<0>(split.train.values);
+  ASSERT_TRUE(apply_features("none", split, 2, views));
+  const auto& after = std::get<0>(split.train.values);
+  ASSERT_EQ(split.train.views, 4U);
+  ASSERT_EQ(split.train.size(), 4U);
+  ASSERT_EQ(after.size(), 4 * before.size());
+  const auto pixel = [](const auto& values, std::size_t row, int y, int x) -> int {
+    const bool inside = x >= 0 && x < 8 && y >= 0 && y < 8;
+    return inside ? values[row * 64 + static_cast<std::size_t>(8 * y + x)] : 0;
+  };
+  for (std::size_t sample = 0; sample < 4; ++sample) {
+    for (int y = 0; y < 8; ++y) {
+      for (int x = 0; x < 8; ++x) {
+        const std::size_t row = 4 * sample;
+        EXPECT_EQ(pixel(after, row, y, x), pixel(before, sample, y, x));
+        EXPECT_EQ(pixel(after, row + 1, y, x), pixel(before, sample, y, 7 - x));
+        EXPECT_EQ(pixel(after, row + 2, y, x), pixel(before, sample, y + 1, x - 2));
+        EXPECT_NEAR(pixel(after, row + 3, y, x), pixel(before, sample, 7 - x, y), 1);
+      }
+    }
+  }
+  // A batch takes rows, and each has its sample's label.
+  const std::vector<std::uint32_t> rows = {3, 4, 7, 11, 12};
+  std::vector<float> x(rows.size() * 64);
+  std::vector<std::int64_t> y(rows.size());
+  fill_batch(split.train, rows, {}, nullptr, x, y);
+  EXPECT_EQ(y, (std::vector<std::int64_t>{0, 1, 1, 1, 0}));
+  EXPECT_FLOAT_EQ(x[64], static_cast<float>(before[64]) / 255.0F);
+  // A chosen sample keeps its views.
+  const std::vector<std::uint32_t> last = {3};
+  const Dataset chosen = select(split.train, last);
+  EXPECT_EQ(chosen.views, 4U);
+  EXPECT_TRUE(std::ranges::equal(std::get<0>(chosen.values), std::span(after).last(256)));
+}
+
+TEST(Features, ViewsPassTheMapLikeTheirSample) {
+  const ImageView moved{.right = 1};
+  DataSplit both = small_images();
+  ASSERT_TRUE(apply_features("gabor", both, 3, std::span(&moved, 1)));
+  DataSplit plain = small_images();
+  const auto pixels = std::get<0>(plain.train.values);
+  ASSERT_TRUE(apply_features("gabor", plain));
+  DataSplit shifted = small_images();
+  auto& to = std::get<0>(shifted.train.values);
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = i % 8 == 0 ? std::uint8_t{0} : pixels[i - 1];
+  ASSERT_TRUE(apply_features("gabor", shifted));
+  const std::size_t size = both.train.shape.size();
+  for (std::size_t sample = 0; sample < 4; ++sample) {
+    const auto row = [&](const DataSplit& split, std::size_t r) {
+      return std::span(std::get<1>(split.train.values)).subspan(r * size, size);
+    };
+    EXPECT_TRUE(std::ranges::equal(row(both, 2 * sample), row(plain, sample)));
+    EXPECT_TRUE(std::ranges::equal(row(both, 2 * sample + 1), row(shifted, sample)));
+  }
+}
+
+TEST(Features, ViewsAreForImages) {
+  DataSplit table = small_images();
+  table.train.shape = {1, 1, 64};
+  const ImageView moved{.right = 1};
+  const auto refused = apply_features("none", table, 1, std::span(&moved, 1));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("1x64 are no images"), std::string::npos);
+  EXPECT_EQ(table.train.views, 1U);
+}
+
+TEST(View, TextIsReadBackInOneSpelling) {
+  const std::pair<const char*, ImageView> texts[] = {
+      {"flip", {.flip = true}},
+      {"shift(1,-2)", {.right = 1, .down = -2}},
+      {"rotate(-8)", {.degrees = -8.0}},
+      {"rotate(2.5)+flip+shift(0,3)", {.down = 3, .flip = true, .degrees = 2.5}},
+  };
+  for (const auto& [text, view] : texts) {
+    const auto read = parse_view(text);
+    ASSERT_TRUE(read) << text;
+    EXPECT_EQ(*read, view);
+    EXPECT_EQ(*parse_view(view_text(view)), view);
+  }
+  EXPECT_EQ(view_text(texts[3].second), "flip+shift(0,3)+rotate(2.5)");
+  for (const char* const bad :
+       {"", "flip+", "flip+flip", "shift(0,0)", "shift(1)", "shift(1,2", "shift(1, 2)", "rotate(0)",
+        "rotate(181)", "rotate(nan)", "rotate(inf)", "shift(1025,0)", "shift(1,0)+shift(0,1)",
+        "turn(3)", "shift(99999999999,0)"}) {
+    EXPECT_FALSE(parse_view(bad)) << bad;
+  }
 }
 
 }  // namespace

@@ -154,6 +154,43 @@ TEST(Recipe, KeysThatContradictEachOther) {
                {"train.momentum"});
 }
 
+TEST(Recipe, ViewsAndTheFloorBelongToGradients) {
+  const std::string gradient = std::string(kSmall) +
+                               "[bound]\npayload = \"gradient\"\nnormalize = true\n[privacy]\n" +
+                               "mechanism = \"privunit\"\nepsilon = 4\n";
+  const auto with = [&](const std::string& setting) {
+    return parse_recipe(gradient, "r.toml", std::vector<std::string>{setting});
+  };
+  const auto print = [&](const std::string& setting) { return with(setting)->fingerprint(); };
+  const auto views = with("data.views=['rotate(8)+flip', 'shift(0,-1)']");
+  ASSERT_TRUE(views) << views.error().message;
+  ASSERT_EQ(views->data.views.size(), 2U);
+  EXPECT_EQ(views->to_json()["data"]["views"], (nlohmann::json{"flip+rotate(8)", "shift(0,-1)"}));
+  EXPECT_NE(views->fingerprint(), print("data.views=[]"));
+  EXPECT_EQ(views->fingerprint(), print("data.views=['flip+rotate(8)', 'shift(0,-1)']"));
+  EXPECT_NE(print("bound.floor=0"), print("bound.floor=1e-6"));
+  for (const char* const bad :
+       {"data.views=flip", "data.views=['turn(3)']", "data.views=['flip', 'flip']",
+        "data.views=['rotate(8)+flip', 'flip+rotate(8)']", "data.views=[1]"}) {
+    const auto refused = with(bad);
+    ASSERT_FALSE(refused) << bad;
+    expect_parts(refused.error().message, {"data.views", "shift(DX,DY)", "rotate(DEGREES)"});
+  }
+  std::string many = "data.views=[";
+  for (int i = 1; i <= 32; ++i) many += "'shift(" + std::to_string(i) + ",0)',";
+  EXPECT_FALSE(with(many + "]"));
+  // Keys that mean nothing are errors, and those that --set takes the meaning of go with it.
+  expect_parts(error_of(std::string(kSmall) + "views = [\"flip\"]\n"), {"unknown key"});
+  const std::string plain =
+      "data = { name = \"x\", views = [\"flip\"] }\nmodel.name = \"linear\"\n";
+  expect_parts(error_of(plain), {"data.views", "bound.payload = \"gradient\""});
+  expect_parts(error_of(std::string(kSmall) + "[bound]\nfloor = 0.1\n"),
+               {"bound.floor", "bound.normalize = true"});
+  const auto clipped = with("bound.normalize=false");
+  ASSERT_TRUE(clipped) << clipped.error().message;
+  EXPECT_TRUE(clipped->to_json()["bound"]["floor"].is_null());
+}
+
 TEST(Recipe, BrokenTomlNamesTheLine) {
   expect_parts(error_of("[data]\nname = \n"), {"r.toml:2", "not valid TOML"});
   expect_parts(error_of("[data]\nname = \"a\"\nname = \"b\"\n"), {"r.toml:3"});
