@@ -14,7 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "audit/features.h"
+#include "audit/output_features.h"
 
 namespace sotto {
 

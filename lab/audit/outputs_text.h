@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "audit/features.h"
+#include "audit/output_features.h"
 #include "sotto/result.h"
 
 namespace sotto {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "attack/weight_inference.h"
-#include "experiment/grid.h"
 #include "experiment/registry.h"
+#include "experiment/sweep_grid.h"
 #include "report/chart.h"
 
 namespace sotto {

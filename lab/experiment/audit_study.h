@@ -12,8 +12,8 @@
 
 #include "adversary/scene.h"
 #include "adversary/vector_finding.h"
-#include "experiment/grid.h"
 #include "experiment/registry.h"
+#include "experiment/sweep_grid.h"
 #include "report/chart.h"
 
 namespace sotto {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/grid.h"
+#include "experiment/sweep_grid.h"
 #include "record/run_record.h"
 #include "sotto/recipe.h"
 #include "sotto/result.h"

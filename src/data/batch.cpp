@@ -11,7 +11,7 @@
 #include <cstring>
 #include <numbers>
 
-#include "data/channel.h"
+#include "data/channel_number.h"
 #include "sotto/data.h"
 
 namespace sotto {

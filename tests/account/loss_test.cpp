@@ -140,8 +140,8 @@ TEST(PrivacyLoss, SamplingCoversEveryDistributionOfTheOthers) {
   const Pair pair = randomized_response(epsilon);
   for (const double rate : {0.05, 0.3, 0.9}) {
     const PrivacyLoss loss = PrivacyLoss::pure(epsilon).sampled(rate);
-    for (int i = 0; i <= 10;
-         ++i) {  // any mixture of the two distributions is a neighbour's distribution
+    // Any mixture of the two distributions is a neighbour's distribution.
+    for (int i = 0; i <= 10; ++i) {
       const long double share = i / 10.0L;
       const std::vector<long double> other = {share * pair[0].p + (1.0L - share) * pair[0].q,
                                               share * pair[1].p + (1.0L - share) * pair[1].q};

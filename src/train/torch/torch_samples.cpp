@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
-#include "data/channel.h"
+#include "data/channel_number.h"
 
 namespace sotto {
 

@@ -64,8 +64,8 @@ TEST(PublishedSrr, TheRemainderOnGroup1) {
   // Even among outputs that are possible, group 1 is too likely.
   EXPECT_NEAR(std::log(distribution.at(0) / least), 5.0 + std::log1p(20.0 / 38.0), 1e-9);
   EXPECT_EQ(distribution.size(), 1481U);
-  EXPECT_THROW(PublishedSrr(750, 19, 0, 5.0, Sampler::kRanks),
-               std::invalid_argument);  // d mod m = 0
+  // d mod m = 0
+  EXPECT_THROW(PublishedSrr(750, 19, 0, 5.0, Sampler::kRanks), std::invalid_argument);
 }
 
 TEST(PublishedSrr, OddGroupsLeaveTheGridInTheMiddleOnly) {

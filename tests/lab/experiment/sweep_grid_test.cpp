@@ -1,5 +1,5 @@
 // Grids: values are parted where they should be, mistakes are named, folders tell values apart.
-#include "experiment/grid.h"
+#include "experiment/sweep_grid.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "experiment/grid.h"
+#include "experiment/sweep_grid.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "audit/features.h"
+#include "audit/output_features.h"
 
 #include <algorithm>
 #include <bit>
