@@ -113,7 +113,7 @@ Result<Outline> outline_of(const Recipe& recipe, const ParticipantOptions& optio
 identity::PlanFacts named_facts(const Recipe& recipe, const ParticipantOptions& options) {
   identity::PlanFacts facts;
   facts.mechanisms = {recipe.privacy.mechanism};
-  facts.shuffle = recipe.shuffle.mode;
+  facts.shuffle = name_of(recipe.shuffle.mode);
   facts.model = recipe.model.file.empty() ? recipe.model.name : recipe.model.file;
   facts.recipe = recipe.fingerprint();
   facts.min_batch = static_cast<std::uint64_t>(recipe.shuffle.min_batch);
