@@ -6,6 +6,18 @@
 #include "data/wavelets.h"
 
 namespace sotto {
+namespace {
+
+/// The sums of four rows.
+void add_rows(const float* from, std::size_t width, std::size_t line, float* __restrict__ to) {
+  static_assert(CellMeans::kSide == 4);
+  const float* const second = from + line;
+  const float* const third = second + line;
+  const float* const fourth = third + line;
+  for (std::size_t x = 0; x < width; ++x) to[x] = (from[x] + second[x]) + (third[x] + fourth[x]);
+}
+
+}  // namespace
 
 void copy_to_plane(std::span<const float> image, std::size_t width, std::size_t line,
                    std::span<float> plane) {
@@ -34,10 +46,14 @@ void CellMeans::compute(const float* plane, float* to) {
   for (std::size_t row = 0; row < rows_; ++row) {
     const std::size_t count = std::min(kSide, height_ - row * kSide);
     const float* from = plane + row * kSide * line_;
-    std::copy_n(from, width_, sums);
-    for (std::size_t y = 1; y < count; ++y) {
-      from += line_;
-      for (std::size_t x = 0; x < width_; ++x) sums[x] += from[x];
+    if (count == kSide) {
+      add_rows(from, width_, line_, sums);
+    } else {
+      std::copy_n(from, width_, sums);
+      for (std::size_t y = 1; y < count; ++y) {
+        from += line_;
+        for (std::size_t x = 0; x < width_; ++x) sums[x] += from[x];
+      }
     }
     const float share = 1.0F / static_cast<float>(count * kSide);
     for (std::size_t column = 0; column < columns_; ++column) {
