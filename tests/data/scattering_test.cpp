@@ -246,7 +246,7 @@ TEST(Scattering, TheSecondOrderSeesWhatTheFirstForgets) {
   const SampleShape shape{1, 32, 32};
   std::vector<float> even(1024), bunched(1024);
   for (std::size_t i = 0; i < 1024; ++i) {
-    const double x = static_cast<double>(i % 32), y = static_cast<double>(i / 32);
+    const auto x = static_cast<double>(i % 32), y = static_cast<double>(i / 32);
     const double wave = std::sin(0.75 * kPi * x);
     even[i] = static_cast<float>(0.5 + 0.25 * wave);
     bunched[i] = static_cast<float>(0.5 + 0.25 * wave * (1.0 + std::sin(0.375 * kPi * y)));
