@@ -15,7 +15,7 @@ class HostileShufflerTest(HostileTest):
         self.recipe = self.folder / "recipe.toml"
         self.recipe.write_text(RECIPE.replace("split = 3000", "split = 1000"))
         self.federation = Federation(self, self.recipe)
-        self.federation.start_server()
+        self.federation.start_server("--linger", 2)
         server = f"127.0.0.1:{self.federation.server_port}"
         self.federation.wait_for(lambda: self.listens(server), "a server")
         self.shuffler = ScriptedShuffler(self, server)
@@ -101,7 +101,7 @@ class HostileShufflerTest(HostileTest):
     def test_a_batch_that_it_cuts_short_is_seen_in_part(self):
         self.federation.stop()
         self.federation.round_seconds = 3
-        self.federation.start_server()
+        self.federation.start_server("--linger", 2)
         server = f"127.0.0.1:{self.federation.server_port}"
         self.federation.wait_for(lambda: self.listens(server), "a server")
         self.start_clients()
