@@ -368,14 +368,14 @@ def test_evaluation_by_choice(flower, ledger):
     result = skip(instruction, Context(), None).content["evaluateres.parameters"].result
     assert np.isnan(result.loss) and (result.num_examples, result.metrics) == (1, {})
     assert ledger.account(client="client/partition-id=3").spent() is None
-    exact = sotto.Mechanism("two-point", epsilon=40)  # tells ends of the bounds as they are
+    exact = sotto.Mechanism("two-point", epsilon=30)  # tells ends of the bounds as they are
     mod = flower.LocalPrivacyMod(MECHANISM, ledger, evaluate=flower.ProtectedMetrics(
         exact, {"loss": (0.5, 4), "accuracy": (0, 0.9)}))
     reply = mod(asked, Context(), evaluate).content
     assert reply["metrics"] == pytest.approx({"num-examples": 1, "loss": 0.5, "accuracy": 0.9})
     result = mod(instruction, Context(), old).content["evaluateres.parameters"].result
     assert result.loss == pytest.approx(0.5) and result.metrics == pytest.approx({"accuracy": 0.9})
-    assert 159 < ledger.account(client="client/partition-id=3").spent().epsilon_sum < 161
+    assert 119 < ledger.account(client="client/partition-id=3").spent().epsilon_sum < 121
 
 
 def test_initial_parameters_are_public_ones(flower, ledger):
