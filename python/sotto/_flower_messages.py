@@ -108,13 +108,20 @@ def trained(content: Any, asked: Received) -> Trained:
 
 def metrics_of(content: Any) -> Dict[str, Any]:
     """All metrics of a reply to a message, of results of older clients too."""
+    new = hasattr(content, "metric_records")  # before 1.17 the names have another "s"
     found: Dict[str, Any] = {}
-    for records in ("metric_records", "metrics_records", "config_records", "configs_records"):
-        for name, record in getattr(content, records, {}).items():
-            # Texts and statuses of results are no metrics; a result's metrics are in a config.
-            if records.startswith("metric") or name.endswith("res.metrics"):
-                found.update(record)
+    for record in getattr(content, "metric_records" if new else "metrics_records", {}).values():
+        found.update(record)
+    for name, record in getattr(content, "config_records" if new else "configs_records",
+                                {}).items():
+        if name.endswith("res.metrics"):  # a result's metrics may be texts, so they are in a config
+            found.update(record)
     return found
+
+
+def configs_of(content: Any) -> List[Any]:
+    name = "config_records" if hasattr(content, "config_records") else "configs_records"
+    return list(getattr(content, name, {}).values())
 
 
 def reply(msg: Any, content: Any) -> Any:
@@ -169,6 +176,6 @@ def arrays_of(content: Any) -> Any:
 def only_arrays(content: Any, whose: str) -> Tuple[str, Any]:
     records = list(arrays_of(content).items())
     if len(records) != 1:
-        raise PrivacyError(f"{whose} holds {len(records)} records of arrays, and exactly one can be "
-                           "protected")
+        raise PrivacyError(f"{whose} holds {len(records)} records of arrays, and exactly one can "
+                           "be protected")
     return records[0]

@@ -20,7 +20,8 @@ from __future__ import annotations
 import logging
 import math
 import os
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple,
+                    Union)
 
 import numpy as np
 
@@ -159,8 +160,8 @@ class LocalPrivacyMod:
             return messages.parameters_reply(msg, self.initial)
         if self.allow_unprotected:
             return call_next(msg, ctxt)
-        told = {"evaluate": "evaluate=ProtectedMetrics(...) protects its metrics, evaluate=\"skip\" "
-                            "answers without any",
+        told = {"evaluate": "evaluate=ProtectedMetrics(...) protects its metrics, "
+                            "evaluate=\"skip\" answers without any",
                 "get_parameters": "initial=[...] answers with public arrays"}
         raise PrivacyError(f"a message of type '{msg.metadata.message_type}' would be answered "
                            f"without protection ({told.get(kind, 'there is none for it')}; "
@@ -182,7 +183,9 @@ class LocalPrivacyMod:
             self.metrics.charge(numbers, round)
         found = self._of_client(lambda: self._trained(asked, _answer(msg, ctxt, call_next)),
                                 _Private(start, {}, []))
-        metrics = {} if self.metrics is None else self.metrics.perturb(found.metrics, numbers, round)
+        metrics: Dict[str, float] = {}
+        if self.metrics is not None:
+            metrics = self.metrics.perturb(found.metrics, numbers, round)
         delta = self.payload == "delta"
         if self.packed:
             report = report_all(found.parts, self.mechanism, account, round, start, delta=delta)
@@ -263,7 +266,7 @@ class LocalPrivacyMod:
     def _round(self, msg: Any) -> int:
         found = msg.metadata.group_id
         if not found:
-            for record in getattr(msg.content, "config_records", {}).values():
+            for record in messages.configs_of(msg.content):
                 found = record.get("server-round", found)
         try:
             return self.first_round + int(found)

@@ -3,9 +3,9 @@
     strategy = PackedStrategy(FedAvg(), mechanism)
     strategy.start(grid=grid, initial_arrays=ArrayRecord(model.state_dict()), num_rounds=3)
 
-A client whose `LocalPrivacyMod` has `packed=True` sends the bytes of its report instead of arrays of
-float32: one bit a weight with `two-point`, eight with most others. Here they are decoded, so the
-strategy inside sees replies with arrays as ever. Mechanism, payload and `keep` are those of the clients.
+A client whose `LocalPrivacyMod` has `packed=True` sends the bytes of its report instead of arrays
+of float32: one bit a weight with `two-point`. Here they are decoded, so the strategy inside sees
+replies with arrays as ever. Mechanism, payload and `keep` are those of the clients.
 """
 
 from __future__ import annotations

@@ -6,12 +6,12 @@
 
 Each user has an account of its own in the ledger. A user's weight tells how much data there is, so
 statistics are averaged over it first and every user counts as one. It has to be the last of the
-postprocessors. What the simulation measures besides, a user's metrics and its number of data points,
-is added up by the backend and never passes a postprocessor: it is not protected.
+postprocessors. What the simulation measures besides, a user's metrics and its number of data
+points, is added up by the backend and never passes a postprocessor: it is not protected.
 
-Every call is a report of its own, and charged: a user that is drawn twice in an iteration, iterations
-that are run again after a restore, other algorithms over the same ledger. A report that was drawn for
-one of them is never returned for another.
+Every call is a report of its own, and charged: a user that is drawn twice in an iteration,
+iterations that are run again after a restore, other algorithms over the same ledger. A report that
+was drawn for one of them is never returned for another.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _CHECKPOINT = "sotto_ledger_head.json"
 class LocalMechanism(LocalPrivacyMechanism, Saveable):
     """`limits` are those of each user; None takes the limits that the accounts have already.
 
-    What was spent is in the ledger file and needs no checkpoint. A checkpoint of this class says how
-    far the ledger had come: restoring one beside an older copy of the ledger, in which that spending
-    is missing, is an error.
+    What was spent is in the ledger file and needs no checkpoint. A checkpoint of this class says
+    how far the ledger had come: restoring one beside an older copy of the ledger, in which that
+    spending is missing, is an error.
     """
 
     def __init__(self, mechanism: Mechanism, ledger: Ledger, *,
@@ -86,8 +86,8 @@ class LocalMechanism(LocalPrivacyMechanism, Saveable):
         entries, digest = self.ledger.head
         if entries < saved["entries"] or (entries == saved["entries"] and digest != saved["hash"]):
             raise PrivacyError(f"the ledger {self.ledger.path} has {entries} entries, and had "
-                               f"{saved['entries']} at the checkpoint, or others: what was spent is "
-                               "missing from it")
+                               f"{saved['entries']} at the checkpoint, or others: what was spent "
+                               "is missing from it")
 
     def __getstate__(self) -> Dict[str, Any]:
         return {"mechanism": self.mechanism, "ledger": self.ledger, "limits": self.limits}

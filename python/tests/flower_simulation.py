@@ -23,8 +23,9 @@ def protected(**options):
 
 
 def model():
-    return {"w": np.zeros((2, 3), np.float32), "norm.num_batches_tracked": np.array(7),
-            "ids": np.arange(4)}
+    """Integers as they come out of averages, and as clients' own models have them."""
+    return {"w": np.zeros((2, 3), np.float32), "norm.num_batches_tracked": np.array(7.0),
+            "ids": np.arange(4.0)}
 
 
 def messages(ledger):
@@ -74,7 +75,8 @@ def messages(ledger):
 
     @server.main()
     def main(grid, context):
-        strategy = Watching(client_learning_rate=0.1, min_available_nodes=NODES)
+        strategy = Watching(client_learning_rate=0.1, min_available_nodes=NODES,
+                            min_train_nodes=NODES, min_evaluate_nodes=NODES)
         start = flwr.ArrayRecord({name: flwr.Array(value) for name, value in model().items()})
         result = strategy.start(grid=grid, initial_arrays=start, num_rounds=2)
         seen["evaluated"] = [dict(result.evaluate_metrics_clientapp[r]) for r in (1, 2)]
@@ -119,8 +121,9 @@ def lists(ledger):
             return super().aggregate_evaluate(server_round, results, failures)
 
     def server_fn(context):
-        return ServerAppComponents(strategy=Watching(min_available_clients=NODES),
-                                   config=ServerConfig(num_rounds=2))
+        return ServerAppComponents(strategy=Watching(
+            min_available_clients=NODES, min_fit_clients=NODES, min_evaluate_clients=NODES),
+            config=ServerConfig(num_rounds=2))
 
     return ServerApp(server_fn=server_fn), client, seen
 

@@ -265,13 +265,13 @@ def test_deployment_on_loopback(tmp_path):
     pack their reports, protect metrics, and run in a process of their own for every message."""
     from importlib.metadata import version
 
-    if tuple(int(part) for part in version("flwr").split(".")[:2]) < (1, 30):
+    if tuple(int(part) for part in version("flwr").split(".")[:2]) < (1, 41):
         pytest.skip("the options of this version's SuperLink are not known to this test")
     env = environment(tmp_path, QUIET_LEDGER=str(tmp_path / "ledger"))
-    control, fleet, link, *nodes = free_ports(5)
+    link, *nodes = free_ports(3)
     (tmp_path / "flwr").mkdir()
     (tmp_path / "flwr" / "config.toml").write_text(
-        f'[superlink]\ndefault = "here"\n\n[superlink.here]\naddress = "127.0.0.1:{control}"\n'
+        f'[superlink]\ndefault = "here"\n\n[superlink.here]\naddress = "127.0.0.1:{link}"\n'
         "insecure = true\n", encoding="utf-8")
 
     def logs():
@@ -280,14 +280,11 @@ def test_deployment_on_loopback(tmp_path):
 
     with processes(tmp_path, env) as start:
         start("superlink", "flower-superlink", "--insecure", "--port", link,
-              "--control-api-address", f"127.0.0.1:{control}",
-              "--fleet-api-address", f"127.0.0.1:{fleet}",
               "--disable-runtime-dependency-installation")
-        wait_for(control)
-        wait_for(fleet)
+        wait_for(link)
         for partition, port in enumerate(nodes):
             start(f"node{partition}", "flower-supernode", "--insecure", "--superlink",
-                  f"127.0.0.1:{fleet}", "--port", port,
+                  f"127.0.0.1:{link}", "--port", port,
                   "--node-config", f"partition-id={partition}")
         run = subprocess.run(["flwr", "run", str(EXAMPLE), "here", "--stream"], env=env,
                              cwd=tmp_path, capture_output=True, text=True, timeout=400)

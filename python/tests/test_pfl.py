@@ -1,4 +1,4 @@
-"""The pfl-research adapter: against stand-ins, and against the real package where it is installed."""
+"""The pfl-research adapter: against stand-ins, and the real package where it is installed."""
 
 import pickle
 import sys
