@@ -16,14 +16,15 @@ struct FeatureInfo {
   std::string_view summary;
 };
 
-/// none, gabor.
+/// none, gabor, scattering, scattering-pooled.
 std::vector<FeatureInfo> feature_maps();
 
 /// The shape of the features `name` of samples of this shape; an error where there are none.
 Result<SampleShape> feature_shape(std::string_view name, SampleShape input);
 
 /// Replaces the samples of both parts by their features; those of the train part by the features of
-/// themselves and of each of `views`. The result does not depend on `threads`.
+/// themselves and of each of `views`. The result does not depend on `threads`. It is an error if
+/// the machine's memory cannot hold them.
 Result<void> apply_features(std::string_view name, DataSplit& data, unsigned threads = 1,
                             std::span<const ImageView> views = {});
 

@@ -35,13 +35,18 @@ std::uint64_t rounds_of(const StudyRun& run) {
   return static_cast<std::uint64_t>(run.recipe.federation.rounds);
 }
 
-/// Clients that train in a round: what a round costs, as far as a recipe tells.
+/// What a round costs, as far as a recipe tells: samples that are passed through the network where
+/// the size of the data is known, else clients that train.
 std::uint64_t round_cost(const Recipe& recipe) {
   const auto& federation = recipe.federation;
-  const double clients = federation.k > 0
-                             ? static_cast<double>(federation.k)
-                             : federation.fraction * static_cast<double>(federation.clients);
-  return static_cast<std::uint64_t>(std::max(1.0, clients));
+  const auto all = static_cast<double>(federation.clients);
+  const double clients =
+      federation.k > 0 ? static_cast<double>(federation.k) : federation.fraction * all;
+  const KnownSet* const known = find_known_set(recipe.data.name);
+  if (known == nullptr || all < 1.0) return static_cast<std::uint64_t>(std::max(1.0, clients));
+  const double samples = clients / all * static_cast<double>(known->train_size) *
+                         static_cast<double>(recipe.train.epochs);
+  return static_cast<std::uint64_t>(std::max(1.0, samples));
 }
 
 std::uint64_t rounds_done(const StudyRun& run) {

@@ -8,7 +8,7 @@ import numpy as np
 
 from ._core import PrivacyError
 from ._ledger import Ledger
-from ._mechanism import Mechanism
+from ._mechanism import Mechanism, Report
 
 
 def check(mechanism: Mechanism, ledger: Any, who: str) -> None:
@@ -21,11 +21,9 @@ def check(mechanism: Mechanism, ledger: Any, who: str) -> None:
                          "vector mechanisms")
 
 
-def perturb_all(arrays: Sequence[np.ndarray], mechanism: Mechanism, ledger: Ledger, round: int,
-                received: Optional[Sequence[np.ndarray]] = None,
-                delta: bool = False) -> List[np.ndarray]:
-    """All arrays as one report, decoded. They must have the shapes of those that were `received`;
-    with `delta`, their differences to them travel."""
+def check_arrays(arrays: Sequence[np.ndarray],
+                 received: Optional[Sequence[np.ndarray]] = None) -> None:
+    """That they can be one report, with the shapes of those that were `received`."""
     for i, array in enumerate(arrays):
         if array.dtype.kind != "f":
             raise PrivacyError(f"array {i} of {array.dtype} cannot be protected: nothing is sent")
@@ -34,13 +32,36 @@ def perturb_all(arrays: Sequence[np.ndarray], mechanism: Mechanism, ledger: Ledg
     if received is not None and [a.shape for a in arrays] != [b.shape for b in received]:
         raise PrivacyError("the arrays have other shapes than those that were received: nothing is "
                            "sent")
-    flat = np.concatenate([array.astype(np.float64).ravel() for array in arrays])
+
+
+def report_all(arrays: Sequence[np.ndarray], mechanism: Mechanism, ledger: Ledger, round: int,
+               received: Optional[Sequence[np.ndarray]] = None, delta: bool = False) -> Report:
+    """All arrays as one report; with `delta`, of their differences to those that were received."""
+    check_arrays(arrays, received)
+    values = flat(arrays)
     if delta and received is not None:
-        start = np.concatenate([array.astype(np.float64).ravel() for array in received])
-        flat = flat - start
-    decoded = mechanism.perturb(flat, ledger=ledger, round=round).decode()
-    if delta and received is not None:
-        decoded = decoded + start
+        values = values - flat(received)
+    return mechanism.perturb(values, ledger=ledger, round=round)
+
+
+def perturb_all(arrays: Sequence[np.ndarray], mechanism: Mechanism, ledger: Ledger, round: int,
+                received: Optional[Sequence[np.ndarray]] = None,
+                delta: bool = False) -> List[np.ndarray]:
+    """All arrays as one report, decoded; of the types of those that were `received`."""
+    report = report_all(arrays, mechanism, ledger, round, received, delta)
+    start = received if delta else None
+    return arrays_like(arrays if received is None else received, report.decode(), start)
+
+
+def arrays_like(arrays: Sequence[np.ndarray], decoded: np.ndarray,
+                start: Optional[Sequence[np.ndarray]] = None) -> List[np.ndarray]:
+    """What was decoded, added to `start` where it is a difference, in the form of `arrays`."""
+    if start is not None:
+        decoded = decoded + flat(start)
     ends = np.cumsum([array.size for array in arrays])
     return [part.reshape(array.shape).astype(array.dtype)
             for part, array in zip(np.split(decoded, ends[:-1]), arrays)]
+
+
+def flat(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([array.astype(np.float64).ravel() for array in arrays])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from dataclasses import astuple, dataclass
 from typing import Any, Dict, Optional, Tuple, Union
 
@@ -107,13 +108,20 @@ class Ledger:
             raise ValueError("this report was not drawn with a ledger")
         self._open.delivered(report._charge)
 
+    def __reduce__(self) -> Any:
+        """Another process opens the file again: what is pickled is its name, never its content."""
+        return (_reopened, (os.path.abspath(self.path), self.client, self.dataset, self.task))
+
     @property
     def head(self) -> Tuple[int, str]:
         """Entries and hash: enough to notice later that entries were lost."""
         return self._open.head()
 
     def close(self) -> None:
+        """Closes the file, for all accounts that came of this ledger."""
         self._open.close()
+        for key in [key for key, opened in _reopened_files.items() if opened is self._open]:
+            del _reopened_files[key]
 
     def __enter__(self) -> "Ledger":
         return self
@@ -131,3 +139,20 @@ class Ledger:
 
     def _report(self, charge: Any) -> bytes:
         return self._open.report(charge)
+
+
+# Files that were opened for unpickled ledgers, by process: frameworks that unpickle one for every
+# message would open the file, and check its chain, as often.
+_reopened_files: Dict[Tuple[int, str], Any] = {}
+_reopening = threading.Lock()
+
+
+def _reopened(path: str, client: str, dataset: str, task: str) -> Ledger:
+    with _reopening:
+        key = (os.getpid(), path)
+        if key not in _reopened_files:
+            _reopened_files[key] = _core.OpenLedger(path)
+        ledger = Ledger.__new__(Ledger)
+        ledger.path, ledger._open = path, _reopened_files[key]
+    ledger.client, ledger.dataset, ledger.task = client, dataset, task
+    return ledger

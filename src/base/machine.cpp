@@ -12,10 +12,10 @@
 namespace sotto {
 namespace {
 
-/// A line of /proc/self/status in bytes; 0 where there is none.
-std::uint64_t status_bytes(std::string_view name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
+/// A line of such a file of /proc in bytes; 0 where there is none.
+std::uint64_t line_bytes(const char* file, std::string_view name) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
     if (line.starts_with(name)) return 1024 * std::stoull(line.substr(line.find(':') + 1));
   }
   return 0;
@@ -23,8 +23,9 @@ std::uint64_t status_bytes(std::string_view name) {
 
 }  // namespace
 
-std::uint64_t resident_bytes() { return status_bytes("VmRSS"); }
-std::uint64_t peak_resident_bytes() { return status_bytes("VmHWM"); }
+std::uint64_t memory_bytes() { return line_bytes("/proc/meminfo", "MemTotal"); }
+std::uint64_t resident_bytes() { return line_bytes("/proc/self/status", "VmRSS"); }
+std::uint64_t peak_resident_bytes() { return line_bytes("/proc/self/status", "VmHWM"); }
 void restart_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
 
 std::string machine_text() {

@@ -9,6 +9,8 @@ namespace sotto {
 /// "2 cores, AMD EPYC 9R14": cores, and the model of the processor where the system tells it.
 std::string machine_text();
 
+/// Memory that the machine has, in bytes; 0 where the system does not tell.
+std::uint64_t memory_bytes();
 /// Memory that the process holds, in bytes; 0 where the system does not tell.
 std::uint64_t resident_bytes();
 /// The most that it held since the last restart_peak().

@@ -152,22 +152,27 @@ TEST(Gabor, ABlackImageHasNoFeatures) {
 }
 
 TEST(Features, ReplaceTheSamplesOnAnyNumberOfThreads) {
-  DataSplit one = make_embedded(0);
-  for (Dataset* part : {&one.train, &one.test}) {
-    part->labels.resize(100);
-    std::get<0>(part->values).resize(100 * 784);
+  DataSplit few = make_embedded(0);
+  for (Dataset* part : {&few.train, &few.test}) {
+    part->labels.resize(200);
+    std::get<0>(part->values).resize(200 * 784);
   }
-  DataSplit three = one;
-  ASSERT_TRUE(apply_features("gabor", one, 1));
-  ASSERT_TRUE(apply_features("gabor", three, 3));
-  EXPECT_EQ(one.train.shape, *feature_shape("gabor", {1, 28, 28}));
-  EXPECT_EQ(std::get<1>(one.train.values), std::get<1>(three.train.values));
-  EXPECT_EQ(std::get<1>(one.test.values), std::get<1>(three.test.values));
-  DataSplit same = make_embedded(0);
-  const Dataset before = same.train;
-  ASSERT_TRUE(apply_features("none", same));
-  EXPECT_EQ(same.train.values, before.values);
-  const auto unknown = apply_features("gabr", same);
+  for (const FeatureInfo& info : feature_maps()) {
+    DataSplit one = few, three = few;
+    ASSERT_TRUE(apply_features(info.name, one, 1));
+    ASSERT_TRUE(apply_features(info.name, three, 3));
+    EXPECT_EQ(one.train.shape, *feature_shape(info.name, {1, 28, 28}));
+    EXPECT_EQ(one.train.values, three.train.values) << info.name;
+    EXPECT_EQ(one.test.values, three.test.values) << info.name;
+    if (info.name == "none") {
+      EXPECT_EQ(one.train.values, few.train.values);
+      continue;
+    }
+    const auto& values = std::get<1>(one.train.values);
+    EXPECT_EQ(values.size(), 200 * one.train.shape.size());
+    EXPECT_EQ(values.capacity(), values.size());
+  }
+  const auto unknown = apply_features("gabr", few);
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().message.find("gabor"), std::string::npos);
 }
@@ -275,6 +280,21 @@ TEST(View, TextIsReadBackInOneSpelling) {
         "turn(3)", "shift(99999999999,0)"}) {
     EXPECT_FALSE(parse_view(bad)) << bad;
   }
+}
+
+TEST(Features, WhatNoMemoryHoldsIsAnError) {
+  DataSplit data;
+  data.name = "large";
+  data.train.shape = {1024, 64, 64};  // 21 million features a sample
+  data.train.labels.resize(1'000'000);
+  const auto done = apply_features("scattering", data);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind, ErrorKind::kUsage);
+  EXPECT_NE(done.error().message.find("21233664 features of each of 1000000 samples"),
+            std::string::npos)
+      << done.error().message;
+  EXPECT_FALSE(feature_shape("scattering", {1U << 31U, 1U << 20U, 1}));
+  EXPECT_FALSE(feature_shape("gabor", {1, 0, 28}));
 }
 
 }  // namespace

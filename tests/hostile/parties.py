@@ -1,8 +1,9 @@
 """Hostile parties on plain connections, each a few lines to script.
 
-  Member          says anything to a server or shuffler, and reads what comes back
-  ScriptedServer  the server that a real shuffler dials: announces what the test says, keeps all it is given
-  Impostor        stands before a real server and changes what its clients or its shuffler are told
+  Member            says anything to a server or shuffler, and reads what comes back
+  ScriptedServer    the server that a real shuffler dials: announces what the test says, keeps all it is given
+  ScriptedShuffler  the shuffler that real clients dial: keeps their reports, and hands over what the test says
+  Impostor          stands before a real server and changes what its clients or its shuffler are told
 
 Hooks run in threads of gRPC; what they keep is a list or a dict that the test reads later.
 """
@@ -158,6 +159,59 @@ class ScriptedServer:
         """Batches that had reports in them."""
         with self.lock:
             return [(header, chunks) for header, chunks in self.batches if header.reports > 0]
+
+
+class ScriptedShuffler:
+    """What real clients take for their shuffler, and a real server for its own. `reports` has the
+    sealed chunks of each client by round: {round: {name: [sealed chunks]}}."""
+
+    def __init__(self, test, server):
+        self.lock = threading.Lock()
+        self.reports = {}
+        self.contracts = {}  # their texts, by round and name
+        self.asked = pb.CompareReply()  # what clients that compare are told
+        channel = grpc.insecure_channel(server, [("grpc.max_send_message_length", -1)])
+        self._open = channel.unary_unary(method("Intake", "Open"), pb.OpenRequest.SerializeToString,
+                                         pb.OpenReply.FromString)
+        self._deliver = channel.stream_unary(method("Intake", "Deliver"),
+                                             pb.DeliverRequest.SerializeToString,
+                                             pb.DeliverReply.FromString)
+        self.server, self.address = _serve({"Relay": {
+            "Submit": grpc.stream_unary_rpc_method_handler(
+                self._submit, pb.SubmitRequest.FromString, lambda reply: reply.SerializeToString()),
+            "Compare": _unary_handler(pb.Signed, lambda request, context: self.asked),
+        }})
+        test.addCleanup(self.server.stop, None)
+
+    def _submit(self, requests, context):
+        header = pb.SubmitHeader.FromString(next(requests).header.body)
+        chunks = {request.chunk.position: request.chunk.sealed for request in requests}
+        contract = dict(line.split(" ", 1) for line in header.contract.decode().splitlines()[1:])
+        with self.lock:
+            of_round = self.reports.setdefault(int(contract["round"]), {})
+            of_round[header.name] = [chunks[position] for position in sorted(chunks)]
+            self.contracts[int(contract["round"]), header.name] = header.contract.decode()
+        return pb.SubmitReply()
+
+    def came(self, round_number):
+        """Who has handed in a report of this round, by name."""
+        with self.lock:
+            return dict(self.reports.get(round_number, {}))
+
+    def open(self, **fields):
+        """What the server collects now."""
+        return self._open(pb.OpenRequest(**fields), timeout=20)
+
+    def deliver(self, header, chunks):
+        """A batch: fields of its header, and its sealed chunks in the order of the stream."""
+        def parts():
+            yield pb.DeliverRequest(header=pb.BatchHeader(**header))
+            for sealed in chunks:
+                yield pb.DeliverRequest(sealed=sealed)
+        try:
+            return self._deliver(parts(), timeout=60)
+        except grpc.RpcError as error:
+            raise Refused(error) from None
 
 
 class Impostor:

@@ -147,19 +147,43 @@ class ExhaustionTest(HostileTest):
         self.assertLess(self.memory() - before, 900)
         self.others_go_on()
 
-    def test_answers_that_nobody_reads_take_no_more_than_two_threads(self):
-        self.begin(RECIPE)
+    def read_nothing(self):
+        """The hostile member asks for tasks over 140 connections and reads no answer; it has a place."""
         hostile = subprocess.Popen([HOSTILE, "unread", self.member, self.server, self.server, "140"],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(hostile.wait)
         self.addCleanup(hostile.kill)
         self.assertEqual(hostile.stdout.readline(), "open\n")
+
+    def test_answers_that_nobody_reads_take_no_more_than_two_threads(self):
+        self.begin(RECIPE)
+        self.read_nothing()
         # The recipe has places for two, and the hostile one has taken the first.
         self.federation.start_client(1)
         self.federation.wait_for(lambda: '"report-accepted"' in self.log.read_text(),
                                  "a client that is served")
         self.assertLess(self.threads(), 200)
         self.assertLess(self.memory(), 1500)
+
+    def test_honest_clients_go_on_beside_one_who_wants_memory_and_one_who_wants_threads(self):
+        self.begin(RECIPE.replace("clients = 2", "clients = 3"))
+        self.read_nothing()
+        piece = bytes(40 * MIB)
+        for _ in range(2):
+            connection = self.raw(self.server, self.keys / "client-4")
+            for _ in range(16):
+                stream = connection.call(method("Coordinator", "Join"))
+                threading.Thread(target=connection.send, daemon=True, args=(
+                    stream, prefix(60 * MIB) + piece, False, 60.0)).start()
+        # The hostile one has the first place and stays in it, so that the round does not end.
+        self.federation.start_client(1)
+        self.federation.start("client-0", "client", "--data", "embedded", "--share", 2, "--server", self.server,
+                              "--ledger", self.folder / "other.sqlite", "--identity",
+                              self.keys / "client-1", "--rehearsal")
+        self.federation.wait_for(lambda: self.log.read_text().count('"report-accepted"') == 2,
+                                 "both honest clients' reports")
+        self.assertLess(self.threads(), 200)
+        self.assertLess(self.memory(), 900)
 
     def test_a_client_does_not_unpack_or_keep_what_a_server_sends(self):
         answer = bytes(600 * MIB)
