@@ -74,6 +74,8 @@ class ExhaustionTest(HostileTest):
         self.federation.start_server("--log", self.log, **options)
         self.server = f"127.0.0.1:{self.federation.server_port}"
         self.wait_listening(self.server)
+        # What the server needs for itself, test set and model, is not what an attack costs.
+        self.federation.wait_for(lambda: '"round-began"' in self.log.read_text(), "the first round")
         if shuffled:
             self.federation.start_shuffler()
             self.shuffler = f"127.0.0.1:{self.federation.shuffler_port}"
