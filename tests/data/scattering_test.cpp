@@ -237,7 +237,8 @@ TEST(Scattering, AShiftByACellMovesTheFeaturesByACell) {
   const auto here = features_of(figure(0, true, 40), {1, 28, 40});
   const auto shifted = features_of(figure(4, true, 40), {1, 28, 40});
   for (std::size_t i = 0; i < here.size(); ++i) {
-    if (i % 10 < 9) ASSERT_NEAR(here[i], shifted[i + 1], 1e-6) << i;
+    if (i % 10 == 9) continue;  // the last of its row
+    ASSERT_NEAR(here[i], shifted[i + 1], 1e-6) << i;
   }
 }
 
