@@ -1,6 +1,6 @@
 """Builds the extension modules of the package with CMake; all else is in pyproject.toml.
 
-SOTTO_CMAKE_ARGS adds options, for example "-DSOTTO_TRAIN=OFF" for a package without LibTorch, which
+SOTTO_CMAKE_ARGS adds options, for example "-DSOTTO_TORCH=OFF" for a package without LibTorch, which
 is also what is built where CMake finds none.
 """
 
@@ -37,12 +37,12 @@ class CMakeBuild(build_ext):
             "-DSOTTO_PYTHON=ON", f"-DSOTTO_PYTHON_OUTPUT={output}",
             f"-DPython_EXECUTABLE={sys.executable}", "-DSOTTO_CLI=OFF", "-DSOTTO_TESTS=OFF",
             "-DSOTTO_FETCH=OFF", *(["-GNinja"] if shutil.which("ninja") else []), *extra]
-        chosen = any(argument.startswith("-DSOTTO_TRAIN") for argument in extra)
+        chosen = any(argument.startswith("-DSOTTO_TORCH") for argument in extra)
         if subprocess.run(configure).returncode != 0:
             if chosen:
                 raise SystemExit("sotto: CMake could not configure the build; see above")
-            print("sotto: trying again without LibTorch (SOTTO_TRAIN=OFF)", file=sys.stderr)
-            subprocess.run([*configure, "-DSOTTO_TRAIN=OFF"], check=True)
+            print("sotto: trying again without LibTorch (SOTTO_TORCH=OFF)", file=sys.stderr)
+            subprocess.run([*configure, "-DSOTTO_TORCH=OFF"], check=True)
         jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 1))
         subprocess.run(["cmake", "--build", str(build), "--parallel", jobs,
                         "--target", "sotto_python_core", "sotto_python_train"], check=True)

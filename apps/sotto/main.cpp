@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <optional>
+#include <string_view>
 
 #include "base/nearest.h"
 #include "base/private_memory.h"
@@ -25,6 +28,10 @@ const CLI::App& reached(const CLI::App& app) {
   return chosen.empty() ? app : reached(*chosen.front());
 }
 
+/// Commands that a program is built without where a component is switched off.
+constexpr std::array<std::string_view, 9> kOptionalCommands = {
+    "reproduce", "server", "shuffler", "client", "audit", "attack", "ledger", "keys", "bench"};
+
 /// What was wrong, with the option or subcommand that an unknown word was probably meant to be.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& at = reached(app);
@@ -41,6 +48,9 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
     }
     if (commands.empty()) break;
     for (const CLI::App* command : commands) names.push_back(command->get_name());
+    if (&at == &app && std::ranges::count(kOptionalCommands, word) > 0) {
+      return "this program was built without '" + word + "'; ./bootstrap build makes one with it";
+    }
     return "unknown command '" + word + "'" + did_you_mean(word, names) + "; valid: " + join(names);
   }
   return error.what();

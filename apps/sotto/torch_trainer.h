@@ -6,7 +6,7 @@
 namespace sotto::cli {
 
 inline auto torch_trainer() -> decltype(&make_torch_factory) {
-#ifdef SOTTO_WITH_TRAIN
+#ifdef SOTTO_WITH_TORCH
   return make_torch_factory;
 #else
   return nullptr;

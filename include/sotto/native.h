@@ -26,8 +26,8 @@ bool trains_natively(const TrainerRequest& request);
 using EngineMaker =
     std::function<Result<std::shared_ptr<const TrainerFactory>>(const TrainerRequest&)>;
 
-/// `saver` makes what writes models, when one is saved; without it save() is an error, as is a
-/// request that is not trains_natively().
+/// `saver` makes what writes models, when one is saved; without it save() writes safetensors, to
+/// `path` with that extension. An error for a request that is not trains_natively().
 Result<std::shared_ptr<const TrainerFactory>> make_native_factory(const TrainerRequest& request,
                                                                   EngineMaker saver = nullptr);
 

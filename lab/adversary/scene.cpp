@@ -48,7 +48,7 @@ Result<Scene> make_scene(const SceneRequest& request, const FactoryMaker& make_f
   } else {
     return fail(ErrorKind::kUsage, "the model '" + request.model +
                                        "' needs a program that was built with LibTorch "
-                                       "(SOTTO_TRAIN=ON) on the device '" +
+                                       "(SOTTO_TORCH=ON) on the device '" +
                                        request.device + "'");
   }
   scene.training.learning_rate = request.learning_rate;

@@ -26,7 +26,7 @@ struct Watched {
 /// Makes the engine for a request and leaves it in `made`, too.
 MakeFactory engine(std::shared_ptr<const TrainerFactory>& made) {
   return [&made](const TrainerRequest& request) -> Result<std::shared_ptr<const TrainerFactory>> {
-#ifdef SOTTO_WITH_TRAIN
+#ifdef SOTTO_WITH_TORCH
     SOTTO_TRY(made, choose_engine(request, make_torch_factory));
 #else
     SOTTO_TRY(made, choose_engine(request, nullptr));
@@ -54,13 +54,6 @@ py::tuple run(const std::string& text, const std::string& place,
   {
     py::gil_scoped_release free;
     const Recipe recipe = take(parse_recipe(text, place, settings));
-#ifndef SOTTO_WITH_TRAIN
-    if (!out.empty()) {
-      throw Failure({ErrorKind::kUsage,
-                     "out: LibTorch writes the model of a run, and this package was built without "
-                     "it; leave out= away and take the model from the result"});
-    }
-#endif
     RunOptions options;
     options.out = out;
     options.data_folder = data;
@@ -107,7 +100,7 @@ py::tuple run(const std::string& text, const std::string& place,
 PYBIND11_MODULE(_train, module) {
   using sotto::python::Watched;
   module.doc() = "Runs of recipes.";
-#ifdef SOTTO_WITH_TRAIN
+#ifdef SOTTO_WITH_TORCH
   module.attr("has_torch") = true;
 #else
   module.attr("has_torch") = false;

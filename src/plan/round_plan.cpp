@@ -68,8 +68,8 @@ Result<Layout> layout_of(const Recipe& recipe, const Outline& shape,
   }
   if (!make_factory) {
     return fail(ErrorKind::kUsage, recipe.file +
-                                       ": model.file needs a program that was built with training "
-                                       "(SOTTO_TRAIN=ON)");
+                                       ": model.file needs a program that was built with LibTorch "
+                                       "(SOTTO_TORCH=ON)");
   }
   TrainerRequest request;
   request.file = recipe.model.file;

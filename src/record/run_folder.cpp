@@ -12,6 +12,7 @@ constexpr const char* kRecord = "run.json";
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kCheckpoint = "checkpoint.sotto";
 constexpr const char* kModel = "model.pt";
+constexpr const char* kPlainModel = "model.safetensors";  // of a program without LibTorch
 constexpr const char* kCertificate = "certificate.json";
 /// What SQLite and the ledger's head keep beside the ledger itself.
 constexpr const char* kLedgerFiles[] = {"", "-wal", "-shm", "-journal", ".head"};
@@ -44,7 +45,7 @@ Result<RunFolder> RunFolder::open(const RunOptions& options) {
 
 /// These are written after run.json, so without it somebody has lost or moved it.
 Result<void> RunFolder::check_no_remains() const {
-  for (const char* const name : {kCheckpoint, kModel, kCertificate}) {
+  for (const char* const name : {kCheckpoint, kModel, kPlainModel, kCertificate}) {
     std::error_code code;
     if (!std::filesystem::exists(out_ / name, code)) continue;
     return fail(ErrorKind::kUsage, out_.string() + ": has " + name + " of a run whose " + kRecord +
@@ -58,8 +59,10 @@ Result<void> RunFolder::check_no_remains() const {
 /// these are there without it, somebody has lost or moved it.
 Result<void> RunFolder::check_no_checkpoint_yet(const Recipe& recipe) const {
   std::error_code code;
-  bool lost = std::filesystem::exists(out_ / kModel, code) ||
-              std::filesystem::exists(out_ / kCertificate, code);
+  bool lost = false;
+  for (const char* const name : {kModel, kPlainModel, kCertificate}) {
+    lost = lost || std::filesystem::exists(out_ / name, code);
+  }
   if (!lost && std::filesystem::exists(out_ / kMetrics, code)) {
     SOTTO_TRY(const std::string metrics, read_text(out_ / kMetrics));
     const auto rounds = std::ranges::count(metrics, '\n');
@@ -73,7 +76,7 @@ Result<void> RunFolder::check_no_checkpoint_yet(const Recipe& recipe) const {
 
 Result<void> RunFolder::clear() const {
   if (!writes() || resumes_) return {};
-  std::vector<std::string> names = {kCheckpoint, kMetrics, kModel, kCertificate};
+  std::vector<std::string> names = {kCheckpoint, kMetrics, kModel, kPlainModel, kCertificate};
   for (const char* part : kLedgerFiles) names.push_back(kLedgerName + std::string(part));
   for (const std::string& name : names) {
     std::error_code code;

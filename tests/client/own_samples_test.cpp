@@ -145,7 +145,8 @@ TEST(CheckSource, LooksAtNamesAndAtNothingInside) {
 
 /// Whoever lost run.json has not said that the rest may go.
 TEST(RunFolderRemains, AreNotErasedWithoutAWord) {
-  for (const char* const name : {"checkpoint.sotto", "model.pt", "certificate.json"}) {
+  for (const char* const name :
+       {"checkpoint.sotto", "model.pt", "model.safetensors", "certificate.json"}) {
     const TemporaryFolder folder;
     folder.write(name, "work of days");
     RunOptions options;

@@ -237,6 +237,9 @@ class OperationTest(SottoTest):
         record = json.loads((out / "server" / "run.json").read_text())
         self.assertEqual(record["status"], "finished")
         self.assertIn("client-1", done.stdout)
+        promised = [claim["epsilon"] for claim in record["privacy"]["claims"]
+                    if (claim["unit"], claim["period"]) == ("client", "training")]
+        self.assertLessEqual(min(promised), 8)
         for index in range(3):
             self.ok("ledger", "verify", out / f"client-{index}.sqlite")
 

@@ -56,7 +56,7 @@ TEST(Plan, SaysWhatItCannotPlan) {
   EXPECT_NE(error(recipe_of("[shuffle]\nmode = \"shuffler\"\nmin_batch = 101\n")).find("min_batch"),
             std::string::npos);
   EXPECT_NE(error(*parse_recipe("[data]\nname = \"mnist\"\n[model]\nfile = \"m.pt\"\n", "r.toml"))
-                .find("SOTTO_TRAIN"),
+                .find("SOTTO_TORCH"),
             std::string::npos);
 }
 

@@ -9,14 +9,11 @@
 #include "base/file.h"
 #include "report/chart.h"
 #include "report/findings.h"
-#include "terminal.h"
-#ifdef SOTTO_WITH_TRAIN
 #include "run/run_with_progress.h"
-#endif
+#include "terminal.h"
 
 namespace sotto::cli {
 
-#ifdef SOTTO_WITH_TRAIN
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -142,13 +139,6 @@ Result<int> attack_run(const WatchArguments& arguments) {
   }
   return 0;
 }
-#else
-Result<int> attack_run(const WatchArguments& arguments) {
-  return fail(ErrorKind::kUsage, arguments.recipe +
-                                     ": a run needs a program that was built with training "
-                                     "(SOTTO_TRAIN=ON); the attack on numbers needs no recipe");
-}
-#endif
 
 void add_watch_options(CLI::App& command, WatchArguments& arguments) {
   command.add_option("recipe", arguments.recipe, "attack a run of this recipe instead of numbers")

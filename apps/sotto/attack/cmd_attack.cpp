@@ -8,9 +8,7 @@ void add_attack(CLI::App& app, Action& action) {
       app.add_subcommand("attack", "Attack what mechanisms and runs release, and measure it");
   sub->require_subcommand(1);
   add_weight_inference(*sub, action);
-#ifdef SOTTO_WITH_TRAIN
   add_membership(*sub, action);
-#endif
   sub->footer(
       "An attack shows what one adversary finds: privacy is no better than that, and may be "
       "worse.\n"

@@ -6,9 +6,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "bench_floor.h"
-#ifdef SOTTO_WITH_TRAIN
 #include "train/torch/device_bench.h"
-#endif
 
 namespace sotto::cli {
 namespace {
@@ -145,7 +143,6 @@ Result<MechanismBenchResult> bench_mechanism(const MechanismBench& bench, std::s
   return result;
 }
 
-#ifdef SOTTO_WITH_TRAIN
 Result<DeviceBenchResult> bench_on_device(const MechanismBench& bench, std::size_t weights) {
   constexpr std::size_t kWeightsTogether = 100'000'000;
   DeviceBenchResult result{bench, weights};
@@ -161,6 +158,5 @@ Result<DeviceBenchResult> bench_on_device(const MechanismBench& bench, std::size
   result.copy_ns = times.copy * 1e9 / all;
   return result;
 }
-#endif
 
 }  // namespace sotto::cli

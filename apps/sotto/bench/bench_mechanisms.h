@@ -40,7 +40,6 @@ std::vector<MechanismBench> mechanism_benches();
 /// The sizes of the published networks: 20,490, 2,169,770 and 5,611,878.
 std::vector<std::size_t> bench_sizes();
 
-#ifdef SOTTO_WITH_TRAIN
 /// On a CUDA device: nanoseconds a weight, beside drawing the words alone and copying the bytes.
 struct DeviceBenchResult {
   MechanismBench what;
@@ -52,7 +51,6 @@ struct DeviceBenchResult {
 };
 /// As many reports at once as make a hundred million weights.
 Result<DeviceBenchResult> bench_on_device(const MechanismBench& bench, std::size_t weights);
-#endif
 
 /// Mechanism and floor in turns for about `seconds`; the fastest turn of each counts, since other
 /// work on the machine can only slow a turn down.

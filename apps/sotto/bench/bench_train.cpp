@@ -6,6 +6,7 @@
 #include "server/round.h"
 #include "sotto/native.h"
 #include "sotto/network.h"
+#include "torch_trainer.h"
 #include "train/torch/plain_loop.h"
 #include "transport/local/client_pool.h"
 
@@ -73,7 +74,7 @@ Result<TrainBenchResult> bench_train(const TrainBench& bench, unsigned threads, 
   request.input = input;
   request.classes = classes;
   request.engine = bench.engine;
-  SOTTO_TRY(const auto factory, choose_engine(request, make_torch_factory));
+  SOTTO_TRY(const auto factory, choose_engine(request, torch_trainer()));
   Preprocess preprocess;
   preprocess.mean = {0.5F};
   preprocess.deviation = {0.5F};

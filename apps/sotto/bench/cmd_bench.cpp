@@ -15,9 +15,7 @@
 #ifdef SOTTO_WITH_IDENTITY
 #include "bench_sealed.h"
 #endif
-#ifdef SOTTO_WITH_TRAIN
 #include "bench_train.h"
-#endif
 #include "command.h"
 #include "terminal.h"
 
@@ -116,7 +114,6 @@ Result<int> bench_mechanisms_command(const MechanismsArguments& arguments) {
   return 0;
 }
 
-#ifdef SOTTO_WITH_TRAIN
 /// Value mechanisms alone have kernels there.
 Result<int> bench_device_command(const MechanismsArguments& arguments) {
   SOTTO_TRY(auto benches, chosen_benches(arguments.mechanisms));
@@ -163,7 +160,6 @@ Result<int> bench_device_command(const MechanismsArguments& arguments) {
       table.text());
   return 0;
 }
-#endif
 
 void add_bench_mechanisms(CLI::App& bench, Action& action) {
   CLI::App* const sub = bench.add_subcommand(
@@ -181,12 +177,10 @@ void add_bench_mechanisms(CLI::App& bench, Action& action) {
       ->capture_default_str()
       ->type_name("S")
       ->check(CLI::Range(0.0, 3600.0));
-#ifdef SOTTO_WITH_TRAIN
   sub->add_option("--device", arguments->device, "cpu, or cuda: against the bandwidth of the GPU")
       ->capture_default_str()
       ->type_name("DEVICE")
       ->check(CLI::IsMember({"cpu", "cuda"}));
-#endif
   sub->add_flag("--json", arguments->json, "print JSON: a list of measurements");
   sub->footer(
       "Environment: SOTTO_SIMD=scalar|baseline|avx2|avx512 measures another level.\n\n"
@@ -197,15 +191,12 @@ void add_bench_mechanisms(CLI::App& bench, Action& action) {
       "  sotto bench mechanisms --json | jq '.[] | select(.met == false)'");
   sub->callback([&action, arguments] {
     action = [arguments] {
-#ifdef SOTTO_WITH_TRAIN
       if (arguments->device == "cuda") return bench_device_command(*arguments);
-#endif
       return bench_mechanisms_command(*arguments);
     };
   });
 }
 
-#ifdef SOTTO_WITH_TRAIN
 struct TrainArguments {
   std::string model;
   unsigned batch = 0;
@@ -311,7 +302,6 @@ void add_bench_train(CLI::App& bench, Action& action) {
   train->callback(
       [&action, arguments] { action = [arguments] { return bench_train_command(*arguments); }; });
 }
-#endif
 
 }  // namespace
 
@@ -327,10 +317,8 @@ void add_bench(CLI::App& app, Action& action) {
 #ifdef SOTTO_WITH_IDENTITY
   add_bench_sealed(*sub, action);
 #endif
-#ifdef SOTTO_WITH_TRAIN
   add_bench_train(*sub, action);
   add_bench_scale(*sub, action);
-#endif
   sub->footer(
       "Examples:\n"
       "  sotto bench mechanisms --mechanism two-point\n"

@@ -276,9 +276,8 @@ void add_server(CLI::App& app, Action& action) {
       "itself,\n"
       "and the claims say so. Killed and started again with the same command, it goes on.\n\n"
       "Examples:\n"
-      "  sotto server recipes/embedded.toml --out runs/fed --plain\n"
-      "  sotto server recipes/embedded.toml --out runs/fed --plain --http 8080 --metrics 9100 "
-      "--log fed.log\n"
+      "  sotto server examples/federation/recipe.toml --out runs/fed --plain\n"
+      "  sotto server recipe.toml --out runs/fed --plain --http 8080 --metrics 9100 --log fed.log\n"
       "  sotto server recipe.toml --out runs/fed --listen 0.0.0.0:7100 --identity server");
 }
 

@@ -74,8 +74,8 @@ void add_init(CLI::App& keys, Action& action) {
       "  sotto keys init fed --clients 3\n"
       "  sotto keys init fed --clients 100 --host fl.example.org --shuffler-host "
       "mix.example.org\n"
-      "  sotto keys init fed --clients 3 --recipe recipes/embedded.toml --epsilon-per-round 1 "
-      "--epsilon 8");
+      "  sotto keys init fed --clients 3 --recipe examples/federation/recipe.toml "
+      "--epsilon-per-round 4 --epsilon 8");
 }
 
 void add_issue(CLI::App& keys, Action& action) {
@@ -128,8 +128,8 @@ void add_policy(CLI::App& keys, Action& action) {
       "shows\n"
       "it, or says what is wrong with it.\n\n"
       "Examples:\n"
-      "  sotto keys policy fed/client-1 --recipe recipes/embedded.toml --epsilon-per-round 1 "
-      "--epsilon 8\n"
+      "  sotto keys policy fed/client-1 --recipe examples/federation/recipe.toml "
+      "--epsilon-per-round 4 --epsilon 8\n"
       "  sotto keys policy fed/client-1");
 }
 

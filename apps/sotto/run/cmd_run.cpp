@@ -157,7 +157,7 @@ void add_run(CLI::App& app, Action& action) {
       "The same recipe and seed give the same model, bit for bit, on any number of threads, on\n"
       "any number of ranks under mpirun, and after kill -9 and --resume.\n\n"
       "Examples:\n"
-      "  sotto run recipes/embedded.toml\n"
+      "  sotto run recipes/client-level-embedded.toml\n"
       "  sotto run recipes/srr-mnist.toml --data ~/data --set federation.rounds=3 --out runs/try\n"
       "  sotto run recipes/srr-mnist.toml --out runs/try --resume\n"
       "  mpirun -n 4 sotto run recipes/srr-mnist.toml --out runs/spread\n"

@@ -10,6 +10,7 @@
 #include "experiment/summary.h"
 #include "report/markup.h"
 #include "terminal.h"
+#include "torch_trainer.h"
 
 namespace sotto::cli {
 namespace {
@@ -51,7 +52,7 @@ Result<Reproduced> reproduce_audit(const Experiment& experiment, const Reproduce
   SOTTO_CHECK(keep_only(rows, experiment.name, options.only, &AuditRow::label, &AuditRow::label));
   AuditStudyOptions study;
   study.data_folder = options.data;
-  study.make_factory = make_torch_factory;
+  study.make_factory = torch_trainer();
   study.threads = thread_count(options.threads);
   study.quick = options.quick;
   Progress progress(experiment.name);

@@ -6,6 +6,7 @@
 
 #include "sotto/native.h"
 #include "terminal.h"
+#include "torch_trainer.h"
 #include "train/torch/torch_module.h"
 
 namespace sotto::cli {
@@ -46,7 +47,7 @@ Result<void> prepare_ledger(ShownRun& run) {
 }  // namespace
 
 Result<std::shared_ptr<const TrainerFactory>> make_engine(const TrainerRequest& request) {
-  return choose_engine(request, make_torch_factory);
+  return choose_engine(request, torch_trainer());
 }
 
 bool keeps_ledgers() {
@@ -63,9 +64,9 @@ std::string percent(const std::optional<double>& accuracy) {
 
 Result<RunResult> run_with_progress(ShownRun run) {
   const auto rounds = static_cast<std::uint64_t>(run.recipe.federation.rounds);
-  // A run ends with a file that LibTorch writes: an error before the first round where it is
-  // missing.
-  SOTTO_CHECK(find_torch_module());
+  // A run ends with a file that LibTorch writes: a missing module is an error before the first
+  // round.
+  if (torch_trainer() != nullptr) SOTTO_CHECK(find_torch_module());
   SOTTO_CHECK(prepare_ledger(run));
   Progress progress(run.label);
   std::string accuracy;

@@ -1,6 +1,7 @@
 // Which of the native engine's trainers serves a request.
 #include <limits>
 
+#include "network/safetensors.h"
 #include "sotto/native.h"
 #include "train/native/shapes.h"
 #include "train/native/trainers.h"
@@ -29,8 +30,8 @@ class NativeFactory final : public TrainerFactory {
   Result<void> save(std::span<const float> weights,
                     const std::filesystem::path& path) const override {
     if (!saver_) {
-      return fail(ErrorKind::kUsage,
-                  path.string() + ": this program was built without LibTorch, which writes models");
+      auto place = path;
+      return write_safetensors(place.replace_extension(".safetensors"), layout_, weights);
     }
     SOTTO_TRY(const auto saver, saver_(request_));
     return saver->save(weights, path);
@@ -70,8 +71,9 @@ Result<std::shared_ptr<const TrainerFactory>> choose_engine(const TrainerRequest
                             (request.engine == Engine::kAuto && trains_natively(request));
   if (!wants_native && !torch) {
     return fail(ErrorKind::kUsage,
-                "this program was built without LibTorch (SOTTO_TRAIN=ON) and trains Sotto's own "
-                "networks on the cpu only (train.engine = \"native\")");
+                "this program was built without LibTorch (SOTTO_TORCH=OFF) and trains Sotto's own "
+                "networks on the cpu only (train.engine = \"native\"); ./bootstrap build makes one "
+                "with it");
   }
   return wants_native ? make_native_factory(request, torch) : torch(request);
 }

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <numeric>
 
+#include "base/file.h"
 #include "sotto/native.h"
+#include "temporary_folder.h"
 
 namespace sotto {
 namespace {
@@ -126,7 +130,26 @@ TEST(NativeLinear, RefusesWhatItCannotTrain) {
   EXPECT_FALSE(fixture.trainer->train(fixture.data, all_of(fixture.data), {}, clipped,
                                       BitSource::from_seed(1, "train")));
   EXPECT_FALSE(fixture.factory->trains_privately());
-  EXPECT_FALSE(fixture.factory->save(fixture.weights, "model.pt"));
+}
+
+/// Without LibTorch: 8 bytes of length, a header that names every tensor, then the numbers.
+TEST(NativeLinear, SavesSafetensors) {
+  const TemporaryFolder folder;
+  const Fixture fixture;
+  ASSERT_TRUE(fixture.factory->save(fixture.weights, folder / "model.pt"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "model.pt"));
+  const std::string file = *read_text(folder / "model.safetensors");
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), sizeof(length));
+  EXPECT_EQ(length % 8, 0U);
+  const std::size_t numbers = sizeof(length) + length;
+  ASSERT_EQ(file.size(), numbers + fixture.weights.size() * sizeof(float));
+  EXPECT_EQ(file.substr(sizeof(length), file.find_last_of('}', numbers) + 1 - sizeof(length)),
+            R"({"__metadata__":{"format":"pt"},)"
+            R"("1.weight":{"dtype":"F32","shape":[4,21],"data_offsets":[0,336]},)"
+            R"("1.bias":{"dtype":"F32","shape":[4],"data_offsets":[336,352]}})");
+  EXPECT_EQ(std::memcmp(file.data() + numbers, fixture.weights.data(), file.size() - numbers), 0);
+  EXPECT_FALSE(fixture.factory->save({}, folder / "none.pt"));
 }
 
 /// The loss that evaluation sums is the softmax loss of the scores.
