@@ -199,7 +199,7 @@ def test_simulation_of_functions(tmp_path):
         assert "ValueError" not in reason
     assert "diagnosis" in log
     assert all(found.keys() == {"train_loss"} for found in seen["evaluated"])
-    for node in range(4):  # 10 weights, a metric and an evaluation, paid for by the node that failed, too
+    for node in range(4):  # 10 weights and two metrics, paid for by the failing one, too
         rounds, epsilon = rounds_of(tmp_path / "ledger", node)
         assert rounds == 6 and 23.9 < epsilon < 24.1
 
