@@ -9,7 +9,8 @@
 True
 
 Mechanisms take NumPy arrays and PyTorch tensors. What needs PyTorch (`sotto.torch`), Flower
-(`sotto.flower`), pfl-research (`sotto.pfl`) or NVFlare (`sotto.nvflare`) is a module of its own, imported by whoever has them.
+(`sotto.flower`), pfl-research (`sotto.pfl`) or NVFlare (`sotto.nvflare`) is a module of its own,
+imported by whoever has them.
 """
 
 from . import account

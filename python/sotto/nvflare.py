@@ -9,8 +9,8 @@ metrics and all else that the client added is dropped, and every client weighs a
 applies filters to the tasks that are named, letter by letter ("*" is none of them): results of all
 other tasks, and results that another filter made after this one, are emptied before they are sent.
 
-Whatever goes wrong, the server gets NVFlare's code for a failed filter and no text; the reason is in
-the client's log. A client that fails before the filter is reached says so by NVFlare's own codes.
+Whatever goes wrong, the server gets NVFlare's code for a failed filter and no text; the reason is
+in the client's log. A client that fails before the filter is reached says so by NVFlare's own codes.
 What a client sends beside the results of tasks (events for the federation, streamed logs) passes no
 filter at all: take their components out of the job.
 """
@@ -43,9 +43,9 @@ _results: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary(
 class LocalPrivacyFilter(DXOFilter):
     """All arguments are those of a job's configuration. `mechanism` is a name, with its
     `parameters` and its `range` (centre and radius); `ledger` is the path of the client's ledger
-    file, and the limits are those of each site's account in it. `payload` is "delta", the difference
-    to the weights received, or "weights", which needs results of whole weights. `keep` lists patterns
-    of names that are not reported: the server's own values, as integers always are.
+    file, and the limits are those of each site's account in it. `payload` is "delta", the
+    difference to the weights received, or "weights", which needs results of whole weights. `keep`
+    lists patterns of names that are not reported: the server's own values, as integers always are.
     """
 
     def __init__(self, mechanism: str, ledger: str, epsilon_per_round: float, epsilon: float,
@@ -96,7 +96,8 @@ class LocalPrivacyFilter(DXOFilter):
             raise PrivacyError("this task came without weights, so what its result holds is "
                                "unknown: nothing is sent")
         if shareable.get_return_code() != ReturnCode.OK:
-            raise PrivacyError(f"the client failed ({shareable.get_return_code()}): nothing is sent")
+            raise PrivacyError(f"the client failed ({shareable.get_return_code()}): nothing is "
+                               "sent")
         dxo = from_shareable(shareable)
         account = self._account(fl_ctx, task)
         sent = DXO(dxo.data_kind, self._protected(dxo, asked, account),
@@ -117,8 +118,8 @@ class LocalPrivacyFilter(DXOFilter):
         if isinstance(result, Shareable):  # NVFlare itself refuses others
             result.clear()
             result.update(make_reply(ReturnCode.TASK_RESULT_FILTER_ERROR))
-            self.log_error(fl_ctx, "the result of this task passed no LocalPrivacyFilter, or another "
-                           "filter after it: nothing of it is sent")
+            self.log_error(fl_ctx, "the result of this task passed no LocalPrivacyFilter, or "
+                           "another filter after it: nothing of it is sent")
 
     def _protected(self, dxo: Any, asked: Received, account: Ledger) -> Dict[str, np.ndarray]:
         whole = dxo.data_kind == DataKind.WEIGHTS
@@ -126,8 +127,8 @@ class LocalPrivacyFilter(DXOFilter):
             raise PrivacyError(f"a result of kind {dxo.data_kind} cannot be protected with payload "
                                f"'{self.payload}': nothing is sent")
         if set(dxo.data) != set(asked.names):
-            raise PrivacyError("the result's arrays have other names than those that were received: "
-                               "nothing is sent")
+            raise PrivacyError("the result's arrays have other names than those that were "
+                               "received: nothing is sent")
         parts = [np.asarray(dxo.data[asked.names[i]]) for i in asked.covered]
         start = asked.parts()
         check_arrays(parts, start)

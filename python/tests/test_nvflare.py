@@ -1,4 +1,4 @@
-"""The NVFlare filter in the real package, and in its simulator; skipped where it is not installed."""
+"""The NVFlare filter in the real package, and its simulator; skipped where not installed."""
 
 import os
 import re
