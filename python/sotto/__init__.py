@@ -13,6 +13,7 @@ Mechanisms take NumPy arrays and PyTorch tensors. What needs PyTorch (`sotto.tor
 imported by whoever has them.
 """
 
+from . import _numpy  # first: it refuses a NumPy that the core cannot work with
 from . import account
 from ._audit import AuditResult, audit
 from ._core import BudgetExceeded, PrivacyError
