@@ -9,9 +9,11 @@
 True
 
 Mechanisms take NumPy arrays and PyTorch tensors. What needs PyTorch (`sotto.torch`), Flower
-(`sotto.flower`) or pfl-research (`sotto.pfl`) is a module of its own, imported by whoever has them.
+(`sotto.flower`), pfl-research (`sotto.pfl`) or NVFlare (`sotto.nvflare`) is a module of its own,
+imported by whoever has them.
 """
 
+from . import _numpy  # first: it refuses a NumPy that the core cannot work with
 from . import account
 from ._audit import AuditResult, audit
 from ._core import BudgetExceeded, PrivacyError

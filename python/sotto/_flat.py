@@ -2,13 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence
+import fnmatch
+from typing import Any, Collection, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ._core import PrivacyError
 from ._ledger import Ledger
 from ._mechanism import Mechanism, Report
+
+# Buffers of integers by their usual names: averages of them arrive as floats. Batch norm's counter
+# tells how much data there is.
+_INTEGERS = ("num_batches_tracked", "position_ids")
+
+
+class Received(NamedTuple):
+    """A copy of the server's arrays, from before the client could change the message.
+
+    Some are not covered by a report (integers, and names of `keep`): the server gets its own values
+    back. Which ones follows from what the server sent, from nothing of the client's.
+    """
+
+    record: str  # what the framework calls all of them; empty where it has no name
+    names: Tuple[str, ...]
+    values: List[np.ndarray]
+    covered: List[int]  # places of the arrays that a report covers
+
+    def parts(self) -> List[np.ndarray]:
+        return [self.values[i] for i in self.covered]
+
+    def with_parts(self, parts: Sequence[np.ndarray], kept: Collection[int] = ()) \
+            -> List[np.ndarray]:
+        """All arrays, the covered ones replaced, but for those that are `kept` as well."""
+        values = list(self.values)
+        for i, part in zip(self.covered, parts):
+            if i not in kept:
+                values[i] = part
+        return values
+
+
+def received_arrays(record: str, named: Mapping[str, np.ndarray],
+                    keep: Sequence[str] = ()) -> Received:
+    """A copy of the server's arrays by name; `keep` are patterns of names that no report covers."""
+    values = [np.array(value) for value in named.values()]
+    covered = [i for i, (name, value) in enumerate(zip(named, values))
+               if value.dtype.kind not in "iub" and name.split(".")[-1] not in _INTEGERS
+               and not any(fnmatch.fnmatchcase(name, pattern) for pattern in keep)]
+    return Received(record, tuple(named), values, covered)
 
 
 def check(mechanism: Mechanism, ledger: Any, who: str) -> None:

@@ -6,14 +6,14 @@ of older clients (`client_fn`), whose arrays have an order but no names.
 
 from __future__ import annotations
 
-import fnmatch
-from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 from flwr import common as flwr
 from flwr.common import ndarrays_to_parameters, parameters_to_ndarrays
 
 from ._core import PrivacyError
+from ._flat import Received, received_arrays
 
 try:
     try:
@@ -31,34 +31,6 @@ except (ImportError, AttributeError):  # Flower before 1.17 calls it a record se
     from_fitres = compat.fitres_to_recordset
 
 PACKED = "sotto.report"  # the one array of a packed reply: the bytes of a report
-# Buffers of integers by their usual names: averages of them arrive as floats. Batch norm's counter
-# tells how much data there is.
-_INTEGERS = ("num_batches_tracked", "position_ids")
-
-
-class Received(NamedTuple):
-    """A copy of the server's arrays, from before the client could change the message.
-
-    Some are not covered by a report (integers, and names of `keep`): the server gets its own values
-    back. Which ones follows from what the server sent, from nothing of the client's.
-    """
-
-    record: str  # the name of the record of arrays; empty for fit instructions
-    names: Tuple[str, ...]
-    values: List[np.ndarray]
-    covered: List[int]  # places of the arrays that a report covers
-
-    def parts(self) -> List[np.ndarray]:
-        return [self.values[i] for i in self.covered]
-
-    def with_parts(self, parts: Sequence[np.ndarray], kept: Collection[int] = ()) \
-            -> List[np.ndarray]:
-        """All arrays, the covered ones replaced, but for those that are `kept` as well."""
-        values = list(self.values)
-        for i, part in zip(self.covered, parts):
-            if i not in kept:
-                values[i] = part
-        return values
 
 
 class Trained(NamedTuple):
@@ -79,14 +51,6 @@ def received(content: Any, keep: Sequence[str]) -> Received:
         return received_arrays("", {str(i): array for i, array in enumerate(arrays)}, keep)
     name, record = only_arrays(content, "the message")
     return received_arrays(name, {key: record[key].numpy() for key in record}, keep)
-
-
-def received_arrays(record: str, named: Mapping[str, np.ndarray], keep: Sequence[str]) -> Received:
-    values = [np.array(value) for value in named.values()]
-    covered = [i for i, (name, value) in enumerate(zip(named, values))
-               if value.dtype.kind not in "iub" and name.split(".")[-1] not in _INTEGERS
-               and not any(fnmatch.fnmatchcase(name, pattern) for pattern in keep)]
-    return Received(record, tuple(named), values, covered)
 
 
 def trained(content: Any, asked: Received) -> Trained:

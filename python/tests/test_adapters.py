@@ -6,9 +6,11 @@ import importlib.util
 import pytest
 
 
-@pytest.mark.parametrize("name", ["sotto.flower", "sotto.flower_server", "sotto.pfl"])
+@pytest.mark.parametrize("name", ["sotto.flower", "sotto.flower_server", "sotto.pfl",
+                                  "sotto.nvflare"])
 def test_adapters_need_their_framework_and_nothing_else_does(name):
-    if importlib.util.find_spec({"pfl": "pfl"}.get(name.split(".")[1], "flwr")):
+    framework = name.split(".")[1].replace("_server", "").replace("flower", "flwr")
+    if importlib.util.find_spec(framework):
         pytest.skip("the framework is installed")
     with pytest.raises(ImportError):
         importlib.import_module(name)

@@ -8,7 +8,7 @@ import pytest
 import sotto
 
 OTHERS = {"sotto.flower": "flwr", "sotto.flower_server": "flwr", "sotto._flower_messages": "flwr",
-          "sotto.pfl": "pfl", "sotto.torch": "torch"}
+          "sotto.nvflare": "nvflare", "sotto.pfl": "pfl", "sotto.torch": "torch"}
 NAMES = ["sotto", *(f"sotto.{module.name}" for module in pkgutil.iter_modules(sotto.__path__)
                     if module.name not in ("_core", "_train"))]
 

@@ -260,7 +260,13 @@ def test_integers_are_the_servers_own(flower, ledger):
     mod = flower.LocalPrivacyMod(MECHANISM, ledger, keep=["3"])
     asked = fit_message([*received(), np.array(7), np.ones(2)])
     private = [*(array + 0.03 for array in received()), np.array(99), np.ones(2) + 0.03]
-    reply = mod(asked, Context(), client(private)).content["fitres.parameters"].result
+
+    def greedy_fit(msg, ctxt):
+        for array in msg.content["fitins.parameters"].result.parameters:
+            array += 50
+        return client(private)(msg, ctxt)
+
+    reply = mod(asked, Context(), greedy_fit).content["fitres.parameters"].result
     assert reply.parameters[2] == 7 and reply.parameters[3].tolist() == [1, 1]
     assert two_points(steps_of(reply.parameters))
 

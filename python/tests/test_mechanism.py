@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 import sotto
+from sotto._numpy import check_layout
 
 SRR = dict(epsilon=5, range=(0, 0.075), precision=4, groups=2, step=1000)
 
@@ -280,3 +281,9 @@ def test_verify_is_what_the_program_finds(program):
         for key in ("exact_epsilon", "worst_case_variance", "max_bias", "outputs", "holds",
                     "mechanism_id", "worst", "checked_inputs"):
             assert getattr(found, key) == told[key], (name, key)
+
+
+def test_arrays_of_a_core_that_does_not_know_numpy_are_refused():
+    check_layout(sotto.Mechanism("two-point", epsilon=1).perturb(np.zeros(3)).decode())
+    with pytest.raises(ImportError, match="pybind11 2.12"):
+        check_layout(np.lib.stride_tricks.as_strided(np.zeros(3), strides=(0,)))

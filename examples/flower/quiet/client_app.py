@@ -12,7 +12,7 @@ from quiet import task
 
 # The ledger outlives the processes that Flower starts for messages: what was spent is in the file.
 LEDGER = sotto.Ledger(os.environ.get("QUIET_LEDGER", "quiet.ledger"),
-                      sotto.Limits(epsilon_per_round=5, epsilon=30))
+                      sotto.Limits(epsilon_per_round=5, epsilon=30, delta=1e-9))
 
 app = ClientApp(mods=[LocalPrivacyMod(
     task.MECHANISM, LEDGER, packed=True,

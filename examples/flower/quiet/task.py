@@ -4,7 +4,7 @@ import numpy as np
 import sotto
 
 FEATURES = 20
-MECHANISM = sotto.Mechanism("two-point", epsilon=0.1, range=(0, 0.2))  # of each of the 21 weights
+MECHANISM = sotto.Mechanism("privunit", epsilon=4)  # of a whole update: its direction
 METRICS = sotto.Mechanism("two-point", epsilon=0.5)  # of each number in `BOUNDS`
 BOUNDS = {"accuracy": (0, 1), "loss": (0, 2)}
 
