@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sotto/keys.h"
 #include "sotto/result.h"
 
 namespace sotto::identity {
@@ -36,30 +37,9 @@ enum class Role { kServer, kShuffler, kClient };
 std::string_view name_of(Role role);
 Result<Role> role_called(std::string_view name);
 
-/// Of Ed25519 (signing) or X25519 (sealing).
-using PublicKey = std::array<unsigned char, 32>;
 /// 64 lower-case digits, and back.
 std::string to_hex(const PublicKey& key);
 Result<PublicKey> key_from_hex(std::string_view text);
-
-/// Key material that is wiped when it goes out of scope. It has no way to text.
-template <std::size_t Bytes>
-class Secret {
- public:
-  Secret() = default;
-  Secret(const Secret&) = default;
-  Secret& operator=(const Secret&) = default;
-  ~Secret() {
-    volatile unsigned char* const bytes = bytes_.data();
-    for (std::size_t i = 0; i < Bytes; ++i) bytes[i] = 0;
-  }
-  unsigned char* data() noexcept { return bytes_.data(); }
-  const unsigned char* data() const noexcept { return bytes_.data(); }
-  static constexpr std::size_t size() noexcept { return Bytes; }
-
- private:
-  std::array<unsigned char, Bytes> bytes_{};
-};
 
 /// Signs requests (Ed25519).
 struct SignKey {

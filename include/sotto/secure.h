@@ -26,13 +26,12 @@
 #include <vector>
 
 #include "sotto/bits.h"
+#include "sotto/keys.h"
 #include "sotto/result.h"
 #include "sotto/stages.h"
 
 namespace sotto::secure {
 
-using Secret = std::array<unsigned char, 32>;
-using PublicKey = std::array<unsigned char, 32>;
 using Digest = std::array<unsigned char, 32>;
 
 /// A client's place in the session, from 0.
@@ -138,7 +137,6 @@ class MaskingClient {
  public:
   MaskingClient(MaskingClient&&) noexcept = default;
   MaskingClient& operator=(MaskingClient&&) noexcept = default;
-  ~MaskingClient();
 
   /// The masked report, and the state in which the client helps to unmask the sum. `incoming` are
   /// the boxes that the others sealed for this client.
@@ -151,9 +149,9 @@ class MaskingClient {
   MaskingClient() = default;
   Session session_;
   Member member_ = 0;
-  Secret seal_secret_{};
-  Secret mask_secret_{};
-  Secret seed_{};
+  Secret<32> seal_secret_;
+  Secret<32> mask_secret_;
+  Secret<32> seed_;
   Share own_seed_;  // its share of its own secrets
   Share own_key_;
   std::vector<Advertisement> roster_;
@@ -170,7 +168,6 @@ class AdvertisingClient {
   AdvertisingClient(const Session& session, Member member, BitSource& bits);
   AdvertisingClient(AdvertisingClient&&) noexcept = default;
   AdvertisingClient& operator=(AdvertisingClient&&) noexcept = default;
-  ~AdvertisingClient();
 
   Advertisement advertisement() const;
 
@@ -184,9 +181,9 @@ class AdvertisingClient {
  private:
   Session session_;
   Member member_;
-  Secret seal_secret_{};
-  Secret mask_secret_{};
-  Secret seed_{};
+  Secret<32> seal_secret_;
+  Secret<32> mask_secret_;
+  Secret<32> seed_;
 };
 
 // The server's states. Memory is that of one report, whatever the number of clients.

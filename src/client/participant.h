@@ -54,9 +54,9 @@ struct ParticipantOptions {
   Limits limits;
   /// What the client lets a server ask for; nothing: whatever the limits pay for.
   std::optional<identity::Policy> policy;
-  identity::PublicKey server_key{};  // that reports are sealed for
-  Tag run{};                         // of the invitation
-  std::string authority;             // of the federation; empty: none
+  PublicKey server_key{};  // that reports are sealed for
+  Tag run{};               // of the invitation
+  std::string authority;   // of the federation; empty: none
   /// What the client's owner wants to know of its data, and nobody else does.
   std::function<void(const std::string&)> on_note;
 };

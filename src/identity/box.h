@@ -1,9 +1,9 @@
 // Sealed boxes of libsodium's XChaCha20 family (crypto_box_curve25519xchacha20poly1305_seal), byte
 // for byte: a one-time X25519 key, the Poly1305 authenticator, the message under XChaCha20.
 //
-// libsodium makes and agrees on the keys. The message itself goes through OpenSSL, whose ChaCha20
-// and Poly1305 use the widest vectors a processor has: a report of 125 kB is opened in 65
-// microseconds, where libsodium's own box takes 110 and its XSalsa20 one 100.
+// libsodium makes and agrees on the keys. The message itself goes through OpenSSL: with libsodium's
+// own call a server takes in reports at 0.49 and 0.50 of bare gRPC's speed, where its bar is 0.5
+// (docs/research/performance.md has the figures; `sotto bench sealed` measures both).
 #pragma once
 
 #include <cstddef>

@@ -36,22 +36,20 @@ Nonce nonce_of(Member from, Member to) {
 
 }  // namespace
 
-Secret draw_secret(BitSource& bits) {
-  Secret secret;
-  bits.fill(std::as_writable_bytes(std::span(secret)));
+Secret<32> draw_secret(BitSource& bits) {
+  Secret<32> secret;
+  bits.fill(std::as_writable_bytes(std::span(secret.data(), secret.size())));
   return secret;
 }
 
-void wipe(Secret& secret) { sodium_memzero(secret.data(), secret.size()); }
-
-PublicKey public_key(const Secret& secret) {
+PublicKey public_key(const Secret<32>& secret) {
   ready();
   PublicKey key;
   if (crypto_scalarmult_base(key.data(), secret.data()) != 0) std::abort();
   return key;
 }
 
-Digest digest_of(const Secret& seed) {
+Digest digest_of(const Secret<32>& seed) {
   ready();
   constexpr std::string_view kPurpose = "sotto seed";
   Digest digest;
@@ -60,10 +58,10 @@ Digest digest_of(const Secret& seed) {
   return digest;
 }
 
-std::optional<Secret> agree(const Secret& mine, const PublicKey& my_key, const PublicKey& theirs,
-                            std::string_view purpose, RoundId round) {
+std::optional<Secret<32>> agree(const Secret<32>& mine, const PublicKey& my_key,
+                                const PublicKey& theirs, std::string_view purpose, RoundId round) {
   ready();
-  Secret point;
+  Secret<32> point;
   if (crypto_scalarmult(point.data(), mine.data(), theirs.data()) != 0) return std::nullopt;
   const auto& [low, high] = std::minmax(my_key, theirs);
   std::array<unsigned char, 4> number{};
@@ -75,14 +73,13 @@ std::optional<Secret> agree(const Secret& mine, const PublicKey& my_key, const P
   crypto_generichash_update(&state, low.data(), low.size());
   crypto_generichash_update(&state, high.data(), high.size());
   crypto_generichash_update(&state, number.data(), number.size());
-  Secret shared;
+  Secret<32> shared;
   static_assert(crypto_generichash_BYTES == 32);
   crypto_generichash_final(&state, shared.data(), shared.size());
-  sodium_memzero(point.data(), point.size());
   return shared;
 }
 
-void apply_mask(const Secret& seed, Sign sign, std::span<std::uint64_t> words) {
+void apply_mask(const Secret<32>& seed, Sign sign, std::span<std::uint64_t> words) {
   ready();
   constexpr std::size_t kPiece = 1024;  // words: 128 blocks of the cipher, in the nearest cache
   constexpr std::uint32_t kBlocks = kPiece * sizeof(std::uint64_t) / 64;
@@ -104,7 +101,7 @@ void apply_mask(const Secret& seed, Sign sign, std::span<std::uint64_t> words) {
   }
 }
 
-std::vector<unsigned char> seal(const Secret& key, Member from, Member to,
+std::vector<unsigned char> seal(const Secret<32>& key, Member from, Member to,
                                 std::span<const unsigned char> message) {
   ready();
   const Nonce nonce = nonce_of(from, to);
@@ -114,7 +111,7 @@ std::vector<unsigned char> seal(const Secret& key, Member from, Member to,
   return box;
 }
 
-std::optional<std::vector<unsigned char>> open(const Secret& key, const SealedShares& sealed) {
+std::optional<std::vector<unsigned char>> open(const Secret<32>& key, const SealedShares& sealed) {
   ready();
   if (sealed.box.size() < crypto_aead_chacha20poly1305_ietf_ABYTES) return std::nullopt;
   const Nonce nonce = nonce_of(sealed.from, sealed.to);

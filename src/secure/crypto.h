@@ -13,23 +13,22 @@
 namespace sotto::secure {
 
 /// 32 fresh bytes: a secret key of X25519, or a seed.
-Secret draw_secret(BitSource& bits);
-void wipe(Secret& secret);
-PublicKey public_key(const Secret& secret);
-Digest digest_of(const Secret& seed);
+Secret<32> draw_secret(BitSource& bits);
+PublicKey public_key(const Secret<32>& secret);
+Digest digest_of(const Secret<32>& seed);
 
 /// The same for both sides of a pair; another for every purpose, round and pair. Nothing for a
 /// public key of small order, which would make it known to all.
-std::optional<Secret> agree(const Secret& mine, const PublicKey& my_key, const PublicKey& theirs,
-                            std::string_view purpose, RoundId round);
+std::optional<Secret<32>> agree(const Secret<32>& mine, const PublicKey& my_key,
+                                const PublicKey& theirs, std::string_view purpose, RoundId round);
 
 enum class Sign { kAdd, kSubtract };
 /// Adds the mask that `seed` expands to, or subtracts it, modulo 2^64.
-void apply_mask(const Secret& seed, Sign sign, std::span<std::uint64_t> words);
+void apply_mask(const Secret<32>& seed, Sign sign, std::span<std::uint64_t> words);
 
 /// `key` seals at most one message from a member to another: their numbers are the nonce.
-std::vector<unsigned char> seal(const Secret& key, Member from, Member to,
+std::vector<unsigned char> seal(const Secret<32>& key, Member from, Member to,
                                 std::span<const unsigned char> message);
-std::optional<std::vector<unsigned char>> open(const Secret& key, const SealedShares& sealed);
+std::optional<std::vector<unsigned char>> open(const Secret<32>& key, const SealedShares& sealed);
 
 }  // namespace sotto::secure

@@ -22,14 +22,6 @@ AdvertisingClient::AdvertisingClient(const Session& session, Member member, BitS
       mask_secret_(draw_secret(bits)),
       seed_(draw_secret(bits)) {}
 
-AdvertisingClient::~AdvertisingClient() {
-  for (Secret* const secret : {&seal_secret_, &mask_secret_, &seed_}) wipe(*secret);
-}
-
-MaskingClient::~MaskingClient() {
-  for (Secret* const secret : {&seal_secret_, &mask_secret_, &seed_}) wipe(*secret);
-}
-
 Advertisement AdvertisingClient::advertisement() const {
   return {member_, public_key(seal_secret_), public_key(mask_secret_), digest_of(seed_)};
 }

@@ -34,10 +34,10 @@ std::uint64_t inverse(std::uint64_t a) {
   return result;
 }
 
-std::array<std::uint64_t, kShareWords> chunks_of(const Secret& secret) {
+std::array<std::uint64_t, kShareWords> chunks_of(const Secret<32>& secret) {
   std::array<std::uint64_t, kShareWords> chunks{};
   for (std::size_t i = 0; i < secret.size(); ++i) {
-    chunks[i / kChunkBytes] |= std::uint64_t{secret[i]} << (8 * (i % kChunkBytes));
+    chunks[i / kChunkBytes] |= std::uint64_t{secret.data()[i]} << (8 * (i % kChunkBytes));
   }
   return chunks;
 }
@@ -69,7 +69,7 @@ std::uint64_t value_at(std::span<const std::uint64_t> weights, std::span<const S
 
 }  // namespace
 
-std::vector<Share> split(const Secret& secret, std::uint32_t threshold, std::uint32_t count,
+std::vector<Share> split(const Secret<32>& secret, std::uint32_t threshold, std::uint32_t count,
                          BitSource& bits) {
   std::vector<Share> shares(count);
   for (std::uint32_t i = 0; i < count; ++i) shares[i].x = i + 1;
@@ -89,7 +89,7 @@ std::vector<Share> split(const Secret& secret, std::uint32_t threshold, std::uin
   return shares;
 }
 
-Result<Secret> recover(std::span<const Share> shares, std::uint32_t threshold) {
+Result<Secret<32>> recover(std::span<const Share> shares, std::uint32_t threshold) {
   const auto refuse = [](const std::string& what) {
     return fail(ErrorKind::kRefused, "secret sharing: " + what);
   };
@@ -115,7 +115,7 @@ Result<Secret> recover(std::span<const Share> shares, std::uint32_t threshold) {
       }
     }
   }
-  Secret secret{};
+  Secret<32> secret;
   const auto weights = weights_at(0, enough);
   for (std::size_t chunk = 0; chunk < kShareWords; ++chunk) {
     const std::uint64_t value = value_at(weights, enough, chunk);
@@ -125,7 +125,7 @@ Result<Secret> recover(std::span<const Share> shares, std::uint32_t threshold) {
       return refuse("the shares do not belong to one secret");
     }
     for (std::size_t i = 0; i < bytes; ++i) {
-      secret[first + i] = static_cast<unsigned char>(value >> (8 * i));
+      secret.data()[first + i] = static_cast<unsigned char>(value >> (8 * i));
     }
   }
   return secret;

@@ -20,11 +20,11 @@ namespace sotto::secure {
 
 /// Shares for x = 1 ... count, of which any `threshold` recover the secret.
 /// 1 <= threshold <= count.
-std::vector<Share> split(const Secret& secret, std::uint32_t threshold, std::uint32_t count,
+std::vector<Share> split(const Secret<32>& secret, std::uint32_t threshold, std::uint32_t count,
                          BitSource& bits);
 
 /// Refuses fewer than `threshold` shares, two of one x, values that no share has, and shares that
 /// do not lie on one polynomial (where there are more than `threshold` of them).
-Result<Secret> recover(std::span<const Share> shares, std::uint32_t threshold);
+Result<Secret<32>> recover(std::span<const Share> shares, std::uint32_t threshold);
 
 }  // namespace sotto::secure

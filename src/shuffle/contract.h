@@ -35,7 +35,7 @@ struct Contract {
   std::uint64_t chunks = 0;             // of a report
   std::uint64_t chunk_bytes = 0;        // of each, sealed
   bool shuffled = false;
-  identity::PublicKey seal_key{};
+  PublicKey seal_key{};
   std::string model;      // SHA-256 of the weights
   std::string authority;  // SHA-256 of its certificate; empty: none
 
@@ -54,7 +54,7 @@ struct Terms {
   Tag run{};
   std::string recipe;
   bool shuffled = false;
-  identity::PublicKey seal_key{};
+  PublicKey seal_key{};
   std::string authority;
 };
 

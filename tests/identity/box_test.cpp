@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <sodium.h>
 
+#include <span>
 #include <vector>
+
+#include "sotto/bits.h"
 
 namespace sotto::identity {
 namespace {
@@ -47,6 +50,41 @@ TEST(Box, OpensLibsodiums) {
     Bytes opened(size);
     EXPECT_TRUE(open_box(box, key, opened)) << size;
     EXPECT_EQ(opened, plain) << size;
+  }
+}
+
+/// A size for every draw: mostly small, each a few bytes around a border of blocks, some large.
+std::size_t random_size(BitSource& bits) {
+  switch (bits.below(3)) {
+    case 0:
+      return bits.below(300);
+    case 1:
+      return 64 * bits.below(80) + bits.below(5);
+    default:
+      return bits.below(40'000);
+  }
+}
+
+TEST(Box, RandomMessagesGoBothWays) {
+  BitSource bits = BitSource::from_seed(7, "boxes");
+  const SealKey key = SealKey::generate();
+  for (int draw = 0; draw < 400; ++draw) {
+    Bytes plain(random_size(bits));
+    bits.fill(std::as_writable_bytes(std::span(plain)));
+    Bytes box(plain.size() + kBoxOverhead);
+    Bytes opened(plain.size());
+    ASSERT_TRUE(seal_box(plain, key.public_key, box));
+    ASSERT_EQ(crypto_box_curve25519xchacha20poly1305_seal_open(
+                  opened.data(), box.data(), box.size(), key.public_key.data(), key.secret.data()),
+              0)
+        << plain.size();
+    ASSERT_EQ(opened, plain) << plain.size();
+    ASSERT_EQ(crypto_box_curve25519xchacha20poly1305_seal(box.data(), plain.data(), plain.size(),
+                                                          key.public_key.data()),
+              0);
+    opened.assign(plain.size(), 0);
+    ASSERT_TRUE(open_box(box, key, opened)) << plain.size();
+    ASSERT_EQ(opened, plain) << plain.size();
   }
 }
 

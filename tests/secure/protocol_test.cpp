@@ -175,7 +175,7 @@ TEST(SecureAggregation, TheOwnMaskRemainsWhenThePairwiseKeyIsKnown) {
   std::vector<std::uint64_t> words(late.report.words().begin(), late.report.words().end());
   BitSource bits = bits_of(2);
   draw_secret(bits);
-  const Secret mask_secret = draw_secret(bits);
+  const Secret<32> mask_secret = draw_secret(bits);
   for (const Member other : {0U, 1U}) {
     const auto pair = agree(mask_secret, parties.roster[2].mask_key, parties.roster[other].mask_key,
                             "sotto pair mask", kRound);
@@ -311,7 +311,7 @@ TEST(SecureAggregation, RostersAndSessionsAreChecked) {
 // A public key of small order would make every shared secret known.
 TEST(SecureAggregation, KeysOfSmallOrderAreRefused) {
   BitSource bits = bits_of(0);
-  const Secret secret = draw_secret(bits);
+  const Secret<32> secret = draw_secret(bits);
   EXPECT_FALSE(agree(secret, public_key(secret), PublicKey{}, "test", kRound));
   PublicKey one{};
   one[0] = 1;
@@ -320,8 +320,8 @@ TEST(SecureAggregation, KeysOfSmallOrderAreRefused) {
 
 TEST(SecureAggregation, PairsAgreeAndPurposesAndRoundsDiffer) {
   BitSource bits = bits_of(0);
-  const Secret a = draw_secret(bits);
-  const Secret b = draw_secret(bits);
+  const Secret<32> a = draw_secret(bits);
+  const Secret<32> b = draw_secret(bits);
   const auto shared = agree(a, public_key(a), public_key(b), "x", 1);
   EXPECT_EQ(shared, agree(b, public_key(b), public_key(a), "x", 1));
   EXPECT_NE(shared, agree(a, public_key(a), public_key(b), "y", 1));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "secure/crypto.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
 
-void expect_refused(const Result<Secret>& result, std::string_view part) {
+void expect_refused(const Result<Secret<32>>& result, std::string_view part) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind, ErrorKind::kRefused);
   EXPECT_NE(result.error().message.find(part), std::string::npos) << result.error().message;
@@ -20,7 +21,7 @@ void expect_refused(const Result<Secret>& result, std::string_view part) {
 
 TEST(Shamir, AnySubsetOfThresholdSharesRecovers) {
   BitSource bits = BitSource::from_seed(1, "shamir");
-  const Secret secret = draw_secret(bits);
+  const Secret<32> secret = draw_secret(bits);
   const std::vector<Share> shares = split(secret, 3, 6, bits);
   for (unsigned subset = 0; subset < 64; ++subset) {
     std::vector<Share> some;
@@ -38,8 +39,8 @@ TEST(Shamir, AnySubsetOfThresholdSharesRecovers) {
 TEST(Shamir, ExtremeSecrets) {
   BitSource bits = BitSource::from_seed(2, "shamir");
   for (const unsigned char byte : {0x00, 0xFF, 0x80}) {
-    Secret secret;
-    secret.fill(byte);
+    Secret<32> secret;
+    std::fill_n(secret.data(), secret.size(), byte);
     for (const std::uint32_t threshold : {1U, 2U, 40U}) {
       std::vector<Share> shares = split(secret, threshold, 40, bits);
       std::reverse(shares.begin(), shares.end());
@@ -79,8 +80,8 @@ TEST(Shamir, RefusesWhatIsNotAShareOfTheSecret) {
 TEST(Shamir, OneShareBelowTheThresholdIsUniform) {
   BitSource bits = BitSource::from_seed(4, "shamir");
   for (const unsigned char byte : {0x00, 0xFF}) {
-    Secret secret;
-    secret.fill(byte);
+    Secret<32> secret;
+    std::fill_n(secret.data(), secret.size(), byte);
     std::array<double, 16> counts{};
     constexpr int kDraws = 16000;
     for (int i = 0; i < kDraws; ++i) {
@@ -98,7 +99,7 @@ TEST(Shamir, OneShareBelowTheThresholdIsUniform) {
 TEST(Shamir, EveryCandidateFitsFewerShares) {
   BitSource bits = BitSource::from_seed(5, "shamir");
   const std::vector<Share> shares = split(draw_secret(bits), 2, 3, bits);
-  const Secret candidate = draw_secret(bits);
+  const Secret<32> candidate = draw_secret(bits);
   // The line through (0, candidate) and share 1, at x = 2: 2 share - candidate, chunk by chunk.
   const std::vector<Share> line = split(candidate, 1, 1, bits);  // the candidate's own chunks
   Share completing{2, {}};

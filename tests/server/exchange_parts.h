@@ -48,7 +48,7 @@ inline std::vector<Envelope> envelopes_of(const RoundPlan& plan, std::uint64_t s
 }
 
 inline std::vector<std::vector<std::byte>> sealed_report(const RoundPlan& plan, std::uint64_t seed,
-                                                         const identity::PublicKey& key) {
+                                                         const PublicKey& key) {
   const ReportForm form = ReportForm::make(plan.groups[0].parts, plan.split).value();
   const identity::ChunkPlan chunks{kTestTask, plan.round, form.largest_envelope()};
   std::vector<std::vector<std::byte>> sealed;

@@ -13,7 +13,6 @@
 namespace sotto {
 namespace {
 
-constexpr int kWindowRaw = -15;
 constexpr int kWindowZlib = 15;
 constexpr int kWindowGzip = 15 + 16;
 constexpr std::size_t kGzipTail = 8;  // CRC-32 and length
@@ -74,11 +73,6 @@ class Inflater {
   bool ended_ = false;
 };
 
-std::size_t most_from(std::size_t packed) {
-  const std::size_t most = std::numeric_limits<std::size_t>::max() / kMostInflation;
-  return std::min(packed, most) * kMostInflation;
-}
-
 // Appends one gzip member to `out` and returns what follows it.
 Result<ByteSpan> append_member(ByteSpan packed, std::size_t limit, std::vector<std::byte>& out) {
   Inflater inflater(packed, kWindowGzip);
@@ -86,7 +80,7 @@ Result<ByteSpan> append_member(ByteSpan packed, std::size_t limit, std::vector<s
   // but taken as a first size it spares an honest file every reallocation.
   const std::size_t hint =
       packed.size() >= kGzipTail ? load_little(packed.data() + packed.size() - 4, 4) : 0;
-  const std::size_t possible = std::min(limit - out.size(), most_from(packed.size()));
+  const std::size_t possible = std::min(limit - out.size(), most_inflated(packed.size()));
   std::size_t step = std::max<std::size_t>(std::min(hint, possible), 1 << 16);
   while (!inflater.ended()) {
     const std::size_t before = out.size();
@@ -108,6 +102,11 @@ Result<ByteSpan> append_member(ByteSpan packed, std::size_t limit, std::vector<s
 
 }  // namespace
 
+std::size_t most_inflated(std::size_t packed) {
+  const std::size_t most = std::numeric_limits<std::size_t>::max() / kMostInflation;
+  return std::min(packed, most) * kMostInflation;
+}
+
 std::size_t most_unpacked(std::size_t packed) {
   constexpr std::size_t kAlways = std::size_t{1} << 28;
   constexpr std::size_t kTimes = 100;
@@ -119,13 +118,12 @@ std::string refuse_unpacking(std::size_t packed) {
          " bytes for data packed in " + std::to_string(packed);
 }
 
-Result<std::vector<std::byte>> inflate_exactly(ByteSpan packed, Wrapping wrapping,
-                                               std::size_t size) {
-  if (size > most_from(packed.size())) {
+Result<std::vector<std::byte>> inflate_exactly(ByteSpan packed, std::size_t size) {
+  if (size > most_inflated(packed.size())) {
     return corrupt("claims " + std::to_string(size) + " bytes, which " +
                    std::to_string(packed.size()) + " compressed bytes cannot hold");
   }
-  Inflater inflater(packed, wrapping == Wrapping::kZlib ? kWindowZlib : kWindowRaw);
+  Inflater inflater(packed, kWindowZlib);
   std::vector<std::byte> out(size);
   SOTTO_TRY(const std::size_t got, inflater.read(out));
   if (got < size) {

@@ -125,7 +125,7 @@ Result<std::vector<std::byte>> unpack_element(ByteSpan packed) {
   const std::size_t size = 8 + load_little(&tag[4], 4);
   if (load_little(tag.data(), 4) != kMatrix) return corrupt("compressed element is not an array");
   if (size > most_unpacked(packed.size())) return corrupt(refuse_unpacking(packed.size()));
-  return inflate_exactly(packed, Wrapping::kZlib, size);
+  return inflate_exactly(packed, size);
 }
 
 Result<std::optional<MatArray>> parse_top_level(const Element& element) {

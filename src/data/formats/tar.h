@@ -1,12 +1,12 @@
-// Tar archives in memory: ustar, GNU long names and pax path headers; files and folders only.
-//
-// Nothing is ever written to disk, yet names that would leave the archive's folder and entries that
-// are not files (links, devices) are refused: who sends those does not send a data set.
+// Tar archives in memory, read by libarchive: ustar, GNU long names and pax path headers; files and
+// folders only. A content is not copied: it lies within the archive's bytes.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
+#include "data/formats/archive.h"
 #include "data/formats/bytes.h"
 #include "sotto/result.h"
 
@@ -20,16 +20,18 @@ struct TarEntry {
 
 class TarReader {
  public:
-  explicit TarReader(ByteSpan archive) : archive_(archive) {}
+  explicit TarReader(ByteSpan archive) : bytes_(archive) {}
   /// Puts the next file or folder into `entry`; false at the end of the archive.
   Result<bool> next(TarEntry& entry);
 
  private:
-  Result<ByteSpan> take_content(std::uint64_t size, const std::string& name);
+  Result<ByteSpan> take_content();
   Result<void> check_end() const;
 
-  ByteSpan archive_;
-  std::size_t position_ = 0;
+  ByteSpan bytes_;
+  std::optional<ArchiveReader> reader_;
+  std::size_t after_ = 0;  // where the next header or the end mark has to start
+  bool ended_ = false;
 };
 
 }  // namespace sotto

@@ -1,5 +1,5 @@
-// Zip archives in memory, as NPZ files use them: entries stored or deflated, found through the
-// central directory, checked by CRC. No path is ever written to disk.
+// Zip archives in memory, as NPZ files use them, read by libarchive: found through the directory at
+// the end, checked by CRC. No path is ever written to disk.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,8 @@ namespace sotto {
 
 struct ZipEntry {
   std::string name;
-  std::uint16_t method = 0;
-  std::uint32_t crc = 0;
-  std::uint64_t packed_size = 0;
   std::uint64_t size = 0;
-  std::uint64_t header = 0;  // where its local header lies
+  std::size_t index = 0;  // in the archive, folders counted
 };
 
 class ZipArchive {
@@ -27,6 +24,7 @@ class ZipArchive {
   /// Reads the directory; `bytes` must outlive the archive.
   static Result<ZipArchive> open(ByteSpan bytes);
 
+  /// Files alone.
   const std::vector<ZipEntry>& entries() const { return entries_; }
   const ZipEntry* find(std::string_view name) const;
   /// The entry's content, of exactly entry.size bytes and with the right CRC.
@@ -34,7 +32,6 @@ class ZipArchive {
 
  private:
   explicit ZipArchive(ByteSpan bytes) : bytes_(bytes) {}
-  Result<void> read_directory(std::uint64_t offset, std::uint64_t size, std::uint64_t count);
 
   ByteSpan bytes_;
   std::vector<ZipEntry> entries_;

@@ -25,7 +25,7 @@ struct Invitation {
   std::string recipe;  // TOML
   std::vector<std::string> settings;
   std::string recipe_hash;  // Recipe::fingerprint()
-  identity::PublicKey seal_key{};
+  PublicKey seal_key{};
   Tag run{};
   std::uint32_t clients = 0;
   bool shuffled = false;

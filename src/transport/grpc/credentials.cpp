@@ -120,7 +120,7 @@ class RoleVerifier final : public tls::ExternalCertificateVerifier {
   }
 
   identity::Trust trust_;
-  identity::PublicKey server_key_;
+  PublicKey server_key_;
   identity::Role role_;
   std::shared_ptr<Peer> peer_;
   tls::HostNameCertificateVerifier hosts_;

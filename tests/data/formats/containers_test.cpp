@@ -79,6 +79,21 @@ TEST(Tar, ReadsLongNames) {
   }
 }
 
+TEST(Tar, ReadsNamesInUtf8WhateverTheLocale) {
+  const std::string name = "\xc3\xa9t\xc3\xa9/\xe5\x9b\xbe.png";
+  const std::string record = std::to_string(name.size() + 9) + " path=" + name + "\n";
+  ASSERT_EQ(record.size(), name.size() + 9);
+  for (const Bytes& archive :
+       {make::tar({{name, {}, '0'}}),
+        make::tar({{"pax", make::bytes_of(record), 'x'}, {"cut", {}, '0'}})}) {
+    TarReader reader(archive);
+    TarEntry entry;
+    const auto more = reader.next(entry);
+    ASSERT_TRUE(succeeds(more));
+    EXPECT_EQ(entry.name, name);
+  }
+}
+
 TEST(Tar, JoinsTheUstarPrefix) {
   make::TarMember member{"file", make::counting(1), '0'};
   Bytes archive = make::tar({member});
