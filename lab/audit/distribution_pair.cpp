@@ -60,7 +60,8 @@ Result<ReportPair> ReportPair::make(const Mechanism& mechanism, MechanismKind ki
   pair.one_ = std::move(inputs.one);
   if (kind == MechanismKind::kVector) {
     // Relative to a fixed distribution, densities are at least g and reach g e^E on a share q of it
-    // around the input (account/shuffle.cpp): opposite inputs of full norm have three regions.
+    // around the input (account/shuffled/shuffle.cpp): opposite inputs of full norm have three
+    // regions.
     const Background common = mechanism.background(0, mechanism.outputs());
     if (!(common.floor > 0.0) || !std::isfinite(common.epsilon)) {
       return fail(

@@ -8,7 +8,7 @@
 
 #include "account/bound_words.h"
 #include "account/coupling.h"
-#include "account/sizes.h"
+#include "account/shuffled/sizes.h"
 #include "base/exact/exact.h"
 #include "base/text.h"
 #include "sotto/account.h"

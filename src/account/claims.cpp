@@ -14,9 +14,9 @@
 
 #include "account/claim_text.h"
 #include "account/releases.h"
-#include "account/sampled_claim.h"
-#include "account/shuffled_claim.h"
-#include "account/shuffler_words.h"
+#include "account/shuffled/sampled_claim.h"
+#include "account/shuffled/shuffled_claim.h"
+#include "account/shuffled/shuffler_words.h"
 #include "base/exact/exact.h"
 #include "base/text.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "account/loss_builder.h"
-#include "account/shuffle_blocks.h"
+#include "account/shuffled/shuffle_blocks.h"
 
 namespace sotto {
 namespace {

@@ -95,8 +95,8 @@ Result<Setup> make_setup(const Recipe& recipe, const RunOptions& options,
   if (remote) SOTTO_CHECK(check_remote(recipe));
   SOTTO_CHECK(check_features(recipe));
   SOTTO_TRY(DataSplit data, remote ? test_data(recipe, options) : all_data(recipe, options));
-  SOTTO_CHECK(apply_features(recipe.data.features, data, thread_count(options.threads),
-                             recipe.data.views));
+  SOTTO_CHECK(
+      apply_features(recipe.data.features, data, thread_count(options.threads), recipe.data.views));
   Setup setup;
   setup.data = std::make_unique<const DataSplit>(std::move(data));
   setup.clients = static_cast<std::size_t>(recipe.federation.clients);

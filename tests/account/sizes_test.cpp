@@ -1,5 +1,5 @@
 // Clients that are picked in secret while the number of reports is seen: by all outcomes.
-#include "account/sizes.h"
+#include "account/shuffled/sizes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "account/shuffler_words.h"
+#include "account/shuffled/shuffler_words.h"
 
 #include <cstdio>
 

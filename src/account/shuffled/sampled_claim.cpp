@@ -1,11 +1,11 @@
-#include "account/sampled_claim.h"
+#include "account/shuffled/sampled_claim.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "account/releases.h"
-#include "account/sizes.h"
+#include "account/shuffled/sizes.h"
 #include "base/exact/exact.h"
 #include "base/text.h"
 

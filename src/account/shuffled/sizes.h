@@ -20,7 +20,7 @@
 // nothing, and an answer is silence with probability 1 - q and a report otherwise. If the density
 // of every report lies in [g, g e^E] with respect to a distribution U, that of every answer lies in
 // [v, v e^E] with respect to V = ((1 - q) silence + q g U) / v, v = 1 - q + q g: the same bound
-// holds, with the floor v and N clients (account/shuffle.cpp).
+// holds, with the floor v and N clients (account/shuffled/shuffle.cpp).
 #pragma once
 
 #include <cstdint>

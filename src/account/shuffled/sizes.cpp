@@ -1,4 +1,4 @@
-#include "account/sizes.h"
+#include "account/shuffled/sizes.h"
 
 #include <algorithm>
 #include <cmath>

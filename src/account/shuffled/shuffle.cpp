@@ -27,7 +27,7 @@
 #include <cmath>
 
 #include "account/loss_builder.h"
-#include "account/shuffle_blocks.h"
+#include "account/shuffled/shuffle_blocks.h"
 
 namespace sotto {
 namespace {

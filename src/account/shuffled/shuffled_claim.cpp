@@ -1,4 +1,4 @@
-#include "account/shuffled_claim.h"
+#include "account/shuffled/shuffled_claim.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "account/chunks.h"
 #include "account/coupling.h"
 #include "account/releases.h"
-#include "account/sizes.h"
+#include "account/shuffled/sizes.h"
 #include "base/exact/exact.h"
 #include "base/text.h"
 #include "sotto/account.h"
