@@ -59,7 +59,8 @@ void print_summary(const RunResult& result, const std::filesystem::path& out) {
   }
   std::string files = "run.json, metrics.jsonl";
   // Who learns alone leaves neither a model nor a certificate.
-  for (const char* name : {"model.pt", "checkpoint.sotto", "certificate.json", kLedgerName}) {
+  for (const char* name :
+       {"model.pt", "model.safetensors", "checkpoint.sotto", "certificate.json", kLedgerName}) {
     if (std::filesystem::exists(out / name)) files += std::string(", ") + name;
   }
   fmt::print("files in {}: {}\n", out.string(), files);

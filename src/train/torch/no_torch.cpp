@@ -11,7 +11,7 @@ Error absent(const char* what) {
 
 }  // namespace
 
-Result<std::filesystem::path> find_torch_module() { return tl::unexpected(absent("is missed")); }
+Result<std::filesystem::path> find_torch_module() { return tl::unexpected(absent("this needs")); }
 
 Result<std::shared_ptr<const TrainerFactory>> make_torch_factory(const TrainerRequest&) {
   return tl::unexpected(absent("trains this model"));
