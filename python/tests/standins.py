@@ -18,3 +18,19 @@ def module(monkeypatch, name, **members):
 def fresh(monkeypatch, name):
     monkeypatch.delitem(sys.modules, name, raising=False)
     return importlib.import_module(name)
+
+
+def hide(monkeypatch, name):
+    """Where the framework is installed and was imported: none of its parts may be found."""
+    for found in list(sys.modules):
+        if found == name or found.startswith(name + "."):
+            monkeypatch.delitem(sys.modules, found)
+
+
+def forget(*names):
+    """Modules of the package that were imported with stand-ins: the next import makes them anew."""
+    for name in names:
+        sys.modules.pop(name, None)
+        parent, _, child = name.rpartition(".")
+        if hasattr(sys.modules[parent], child):
+            delattr(sys.modules[parent], child)

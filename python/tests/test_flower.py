@@ -5,14 +5,13 @@ test_flower_real.py has the real ones, where they are installed.
 
 import enum
 import pickle
-import sys
 import types
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 import sotto
-from standins import fresh, module
+from standins import forget, fresh, hide, module
 
 MECHANISM = sotto.Mechanism("two-point", epsilon=1, range=(0, 0.1))
 
@@ -137,6 +136,7 @@ def flower(request, monkeypatch):
             return content[name].result
         return to
 
+    hide(monkeypatch, "flwr")
     module(monkeypatch, "flwr")
     module(monkeypatch, "flwr.common", ndarrays_to_parameters=list, parameters_to_ndarrays=list,
            Array=Array, ArrayRecord=ArrayRecord, MetricRecord=MetricRecord, RecordDict=RecordDict,
@@ -154,8 +154,7 @@ def flower(request, monkeypatch):
             lambda result, keep_input: wrapped(result, "getparametersres.parameters")})
     fresh(monkeypatch, "sotto._flower_messages")
     yield fresh(monkeypatch, "sotto.flower")
-    for name in ("sotto.flower", "sotto._flower_messages"):
-        sys.modules.pop(name, None)
+    forget("sotto.flower", "sotto._flower_messages")
 
 
 def received():

@@ -1,7 +1,6 @@
 """The pfl-research adapter: against stand-ins, and the real package where it is installed."""
 
 import pickle
-import sys
 import types
 from abc import ABC
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import sotto
-from standins import fresh, module
+from standins import forget, fresh, hide, module
 
 MECHANISM = sotto.Mechanism("two-point", epsilon=1, range=(0, 0.1))
 
@@ -54,6 +53,7 @@ class CheckpointNotFoundError(Exception):
 
 @pytest.fixture
 def pfl(monkeypatch):
+    hide(monkeypatch, "pfl")
     module(monkeypatch, "pfl")
     module(monkeypatch, "pfl.metrics", Metrics=dict)
     module(monkeypatch, "pfl.common_types", Saveable=Saveable)
@@ -62,7 +62,7 @@ def pfl(monkeypatch):
     module(monkeypatch, "pfl.privacy.privacy_mechanism",
            LocalPrivacyMechanism=LocalPrivacyMechanism)
     yield fresh(monkeypatch, "sotto.pfl")
-    sys.modules.pop("sotto.pfl", None)
+    forget("sotto.pfl")
 
 
 def flat(statistics):
