@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Setting{"srr-mnist", Optimizer::kSgd, 0.05, 0.5, 0.0, kAugmented, 2},
                     Setting{"srr-mnist", Optimizer::kSgd, 0.05, 0.5, 0.0, kEnlarged},
                     Setting{"mlp(16)", Optimizer::kSgd, 0.05, 0.0, 0.0, {}, 3}),
-    [](const auto& given) { return "n" + std::to_string(given.index); });
+    [](const auto& given) { return std::string("n").append(std::to_string(given.index)); });
 
 TEST(Cohort, ABatchOfOtherClientsHasItsOwnShape) {
   const Dataset data = halves(50);

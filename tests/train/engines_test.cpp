@@ -558,7 +558,7 @@ TEST(Engines, ARequestNamesItsEngine) {
       request.network.layers.begin(),
       {.kind = LayerKind::kConv, .in = 1, .out = 1, .kernel = 1, .padding = 1});
   EXPECT_NE(version(Engine::kNative).find("conv 1->1 1x1 pad 1"), std::string::npos);
-  EXPECT_NE(version("auto").find("LibTorch"), std::string::npos);
+  EXPECT_NE(version(Engine::kAuto).find("LibTorch"), std::string::npos);
 }
 
 }  // namespace
