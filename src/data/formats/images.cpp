@@ -4,6 +4,7 @@
 // whether any has colour; then every image straight into its place, on all cores.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -98,7 +99,9 @@ Result<SampleShape> common_shape(const std::vector<ImageFile>& files) {
   return common;
 }
 
-Result<Dataset> decode_all(const ClassFiles& classes, const std::string& below) {
+/// `packed` bytes were read to have the files.
+Result<Dataset> decode_all(const ClassFiles& classes, const std::string& below,
+                           std::size_t packed) {
   Dataset data;
   std::vector<ImageFile> files;
   for (const auto& [name, images] : classes) {
@@ -122,11 +125,8 @@ Result<Dataset> decode_all(const ClassFiles& classes, const std::string& below) 
   }
   SOTTO_TRY(data.shape, common_shape(files));
   const std::size_t each = data.shape.size();
-  const auto total = product_within(kMostDataBytes, {files.size(), each});
-  if (!total) {
-    return corrupt("unpacks to more than the limit of " + std::to_string(kMostDataBytes) +
-                   " bytes");
-  }
+  const auto total = product_within(most_unpacked(packed), {files.size(), each});
+  if (!total) return corrupt(refuse_unpacking(packed));
   std::vector<std::uint8_t> pixels(*total);
   SOTTO_CHECK(for_each_in_parallel(files.size(), [&](std::size_t i) -> Result<void> {
     auto done =
@@ -168,14 +168,15 @@ Result<Dataset> read_image_folder(const fs::path& root, const std::string& below
     return fail(missing ? ErrorKind::kNotFound : ErrorKind::kIo,
                 top.string() + ": " + code.message());
   }
-  auto data = decode_all(classes, "");
+  auto data = decode_all(classes, "", total);
   if (!data) return at(top.string(), data.error());
   return data;
 }
 
 }  // namespace
 
-Result<Dataset> parse_image_tar(ByteSpan archive, const std::string& below) {
+Result<Dataset> parse_image_tar(ByteSpan archive, const std::string& below,
+                                std::optional<std::size_t> packed) {
   const auto parts = split_path(below);
   ClassFiles classes;
   TarReader reader(archive);
@@ -185,7 +186,7 @@ Result<Dataset> parse_image_tar(ByteSpan archive, const std::string& below) {
     if (!more) break;
     SOTTO_CHECK(add_entry(entry, parts, classes));
   }
-  return decode_all(classes, below);
+  return decode_all(classes, below, packed.value_or(archive.size()));
 }
 
 Result<Dataset> read_images(const fs::path& folder_or_tar, const std::string& below) {
@@ -193,8 +194,10 @@ Result<Dataset> read_images(const fs::path& folder_or_tar, const std::string& be
   if (fs::is_directory(folder_or_tar, code)) {
     return guarded(folder_or_tar, [&] { return read_image_folder(folder_or_tar, below); });
   }
-  return parse_file(folder_or_tar,
-                    [&](ByteSpan archive) { return parse_image_tar(archive, below); });
+  return parse_file(folder_or_tar, [&](ByteSpan archive) {
+    const std::uintmax_t packed = fs::file_size(folder_or_tar, code);
+    return parse_image_tar(archive, below, code ? 0 : packed);
+  });
 }
 
 Result<bool> images_are_split(const fs::path& folder_or_tar) {

@@ -313,9 +313,17 @@ Result<Dataset> read_leaf(const std::filesystem::path& file_or_folder) {
   Dataset data;
   data.values = std::vector<float>();
   std::map<std::string, std::uint32_t> user_ids;
+  // Each file may unpack to as much as a small one may; all together must not.
+  std::size_t packed = 0;
+  std::size_t unpacked = 0;
   for (const auto& file : files) {
-    SOTTO_CHECK(parse_file(
-        file, [&](ByteSpan bytes) { return parse_leaf(as_text(bytes), data, user_ids); }));
+    const std::uintmax_t size = std::filesystem::file_size(file, code);
+    if (!code) packed += static_cast<std::size_t>(size);
+    SOTTO_CHECK(parse_file(file, [&](ByteSpan bytes) -> Result<void> {
+      unpacked += bytes.size();
+      if (unpacked > most_unpacked(packed)) return corrupt(refuse_unpacking(packed));
+      return parse_leaf(as_text(bytes), data, user_ids);
+    }));
   }
   if (data.labels.empty()) return corrupt(file_or_folder.string() + ": holds no samples");
   data.classes = count_classes(data.labels);

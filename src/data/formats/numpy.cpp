@@ -139,11 +139,11 @@ Result<Dataset> read_npy(const std::filesystem::path& features,
 }
 
 Result<Dataset> read_npz(const std::filesystem::path& file, const std::string& part) {
-  return parse_file(file, [&](ByteSpan bytes) { return parse_npz(bytes, part); });
+  return parse_packed_file(file, [&](ByteSpan bytes) { return parse_npz(bytes, part); });
 }
 
 Result<bool> npz_is_split(const std::filesystem::path& file) {
-  return parse_file(file, [](ByteSpan bytes) -> Result<bool> {
+  return parse_packed_file(file, [](ByteSpan bytes) -> Result<bool> {
     SOTTO_TRY(const ZipArchive archive, ZipArchive::open(bytes));
     return archive.find("x_train.npy") != nullptr && archive.find("x_test.npy") != nullptr;
   });

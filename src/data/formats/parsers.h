@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,9 @@ Result<void> parse_cifar(ByteSpan bytes, Dataset& data);
 
 Result<Dataset> parse_svhn(ByteSpan bytes);
 
-/// `archive` is unpacked tar.
-Result<Dataset> parse_image_tar(ByteSpan archive, const std::string& below = "");
+/// `archive` is unpacked tar, `packed` its size before; its own if not given.
+Result<Dataset> parse_image_tar(ByteSpan archive, const std::string& below = "",
+                                std::optional<std::size_t> packed = std::nullopt);
 
 Result<Dataset> parse_csv(std::string_view text);
 

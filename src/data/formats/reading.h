@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include "base/file.h"
 #include "data/formats/bytes.h"
 #include "data/formats/gzip.h"
 #include "data/readers.h"
@@ -31,15 +32,30 @@ auto guarded(const std::filesystem::path& file, Read read) -> decltype(read()) {
   }
 }
 
-/// Hands the file's bytes, unpacked where they are gzip, to `parse`. Every error names the file.
-template <class Parse>
-auto parse_file(const std::filesystem::path& file, Parse parse) -> decltype(parse(ByteSpan())) {
+/// Hands the bytes that `read` has of the file to `parse`. Every error names the file.
+template <class Read, class Parse>
+auto parse_read(const std::filesystem::path& file, Read read, Parse parse)
+    -> decltype(parse(ByteSpan())) {
   return guarded(file, [&]() -> decltype(parse(ByteSpan())) {
-    SOTTO_TRY(const auto bytes, read_unpacked(file, kMostDataBytes));
+    SOTTO_TRY(const auto bytes, read(file, kMostDataBytes));
     auto result = parse(ByteSpan(bytes));
     if (!result) return at(file.string(), result.error());
     return result;
   });
+}
+
+/// Hands the file's bytes, unpacked where they are gzip, to `parse`.
+template <class Parse>
+auto parse_file(const std::filesystem::path& file, Parse parse) -> decltype(parse(ByteSpan())) {
+  return parse_read(file, read_unpacked, parse);
+}
+
+/// For formats that are packed by themselves: packed twice they could grow by a hundred times a
+/// hundred.
+template <class Parse>
+auto parse_packed_file(const std::filesystem::path& file, Parse parse)
+    -> decltype(parse(ByteSpan())) {
+  return parse_read(file, read_file, parse);
 }
 
 /// Samples with channels last (as IDX and NumPy keep them) to channels first.

@@ -76,7 +76,7 @@ Result<Dataset> parse_svhn(ByteSpan bytes) {
 }
 
 Result<Dataset> read_svhn(const std::filesystem::path& file) {
-  return parse_file(file, parse_svhn);
+  return parse_packed_file(file, parse_svhn);
 }
 
 }  // namespace sotto

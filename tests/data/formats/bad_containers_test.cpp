@@ -63,6 +63,21 @@ TEST(BadGzip, AFileMayUnpackToAHundredTimesItsSize) {
                          "bomb.csv.gz: unpacks to more than the limit of 268435456 bytes"));
 }
 
+TEST(BadGzip, WhatIsPackedByItselfIsNotUnpackedTwice) {
+  const TemporaryFolder home;
+  const Bytes zipped = make::zip({{"x.npy", make::npy("|u1", "(1, 2)", make::counting(2))},
+                                  {"y.npy", make::npy("|u1", "(1,)", make::counting(1))}});
+  home.write("sound.npz", as_text(zipped));
+  EXPECT_TRUE(succeeds(read_npz(home / "sound.npz")));
+  home.write("packed.npz", as_text(make::gzip(zipped)));
+  EXPECT_TRUE(fails_with(read_npz(home / "packed.npz"), "packed.npz: no zip end record"));
+  const Bytes mat = make::svhn({1, 2}, true);
+  home.write("sound.mat", as_text(mat));
+  EXPECT_TRUE(succeeds(read_svhn(home / "sound.mat")));
+  home.write("packed.mat", as_text(make::gzip(mat)));
+  EXPECT_TRUE(fails_with(read_svhn(home / "packed.mat"), "packed.mat: not a MATLAB level 5 file"));
+}
+
 TEST(BadGzip, GarbageBehind) {
   Bytes packed = make::gzip(make::counting(10));
   make::put(packed, "x");

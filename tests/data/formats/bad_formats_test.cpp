@@ -161,5 +161,16 @@ TEST(BadMat, AbsurdSizes) {
   EXPECT_TRUE(fails_with(parse_mat5(file), "unpacks to more than the limit"));
 }
 
+TEST(BadMat, ElementsTogetherAreABombToo) {
+  constexpr std::uint32_t kSize = 140'000'000;
+  const Bytes element =
+      make::mat_element(15, make::zlib(make::mat_array("a", 9, {kSize, 1}, 2, Bytes(kSize))));
+  Bytes file = make::mat_header();
+  make::put(file, element);
+  make::put(file, element);
+  EXPECT_LT(file.size(), 400'000U);
+  EXPECT_TRUE(fails_with(parse_mat5(file), "unpacks to more than the limit of 268435456 bytes"));
+}
+
 }  // namespace
 }  // namespace sotto

@@ -113,6 +113,14 @@ TEST(BadImages, FoldersThatAreNoSet) {
       fails_with(images_of({{"a/b.png", image}, {"a/link.png", {}, '2'}}), "symbolic link"));
 }
 
+TEST(BadImages, TogetherTheyAreABombToo) {
+  const Bytes black = make::png(4096, 4096, 1, [](unsigned, unsigned, unsigned) { return 0; });
+  EXPECT_LT(black.size(), 20'000U);
+  std::vector<make::TarMember> members;
+  for (int i = 0; i < 17; ++i) members.push_back({"a/" + std::to_string(i) + ".png", black});
+  EXPECT_TRUE(fails_with(images_of(members), "unpacks to more than the limit of 268435456 bytes"));
+}
+
 TEST(BadImages, ErrorsNameTheFirstBadImage) {
   std::vector<make::TarMember> members;
   for (int i = 0; i < 300; ++i) {

@@ -243,6 +243,18 @@ TEST(BadLeaf, DeepNesting) {
   EXPECT_TRUE(fails_with(leaf_of(deep), "expected an object"));
 }
 
+TEST(BadLeaf, FilesTogetherAreABombToo) {
+  const TemporaryFolder folder;
+  const std::string blank(140'000'000, ' ');
+  const make::Bytes packed = make::gzip(make::bytes_of(make::leaf() + blank));
+  EXPECT_LT(packed.size(), 200'000U);
+  folder.write("a.json", as_text(packed));
+  EXPECT_TRUE(succeeds(read_leaf(folder.path())));
+  folder.write("b.json", as_text(packed));
+  EXPECT_TRUE(fails_with(read_leaf(folder.path()),
+                         "b.json: unpacks to more than the limit of 268435456 bytes"));
+}
+
 TEST(BadLeaf, NoSamplesNoFiles) {
   const TemporaryFolder folder;
   EXPECT_TRUE(fails_with(read_leaf(folder.path()), "has no .json files"));
