@@ -268,11 +268,11 @@ TEST_F(ParticipantTest, TheOwnersWordForWorkCounts) {
 }
 
 TEST(Work, WeightsAreThoseOfTheNetwork) {
-  Recipe::Train train;
+  const Recipe recipe;
   for (const NetworkInfo& info : networks()) {
     const std::string name = info.name.starts_with("mlp") ? "mlp(200,100)" : info.name;
     const Network network = find_network(name, info.input, info.classes).value();
-    EXPECT_EQ(work_of(train, network).weights, network.layout().size()) << name;
+    EXPECT_EQ(work_of(recipe, network).weights, network.layout().size()) << name;
   }
 }
 
