@@ -56,7 +56,7 @@ std::string claims_table(const std::vector<Claim>& claims) {
   return text;
 }
 
-std::string promise(const std::vector<Claim>& claims) {
+std::string promise(const std::vector<Claim>& claims, Coins coins) {
   const Claim* const claim = client_claim(claims);
   if (claim == nullptr || std::isinf(claim->epsilon)) {
     return wrapped(
@@ -69,8 +69,10 @@ std::string promise(const std::vector<Claim>& claims) {
         ", which is vacuous.");
   }
   std::string text = fmt::format(
-      "A client is promised epsilon {} over the whole training: whatever its data are, the "
+      "{} epsilon {} over the whole training: whatever its data are, the "
       "probability of anything that the server sees changes by a factor of at most {}",
+      protects(coins) ? "A client is promised"
+                      : "A client whose coins were its own would be promised",
       epsilon, number_up(std::exp(claim->epsilon)));
   if (claim->delta > 0.0) text += ", except with probability " + number_up(claim->delta);
   text += '.';

@@ -12,8 +12,9 @@ namespace sotto::cli {
 /// Every claim with epsilon and delta; theorems and assumptions below, by number.
 std::string claims_table(const std::vector<Claim>& claims);
 
-/// One plain sentence: what a client is promised over the whole training.
-std::string promise(const std::vector<Claim>& claims);
+/// One plain sentence: what a client is promised over the whole training, or would be if the coins
+/// were its own.
+std::string promise(const std::vector<Claim>& claims, Coins coins = Coins::kClients);
 
 /// Whose coins hide the clients, and what follows: a line.
 std::string coins_line(Coins coins);

@@ -59,14 +59,18 @@ class Certificate(SottoTest):
         self.fails(1, ["signer: expected "], "account", "check", self.file, "--key", self.public)
 
     def test_whose_coins_they_were(self):
-        self.assertIn("It describes a plan, protects nobody.", self.ok("account", "check", self.file))
+        plan = self.ok("account", "check", self.file)
+        self.assertIn("It describes a plan, protects nobody.", plan)
+        self.assertIn("A client whose coins were its own would be promised epsilon", plan)
         result = self.json("account", "check", self.file)
         self.assertEqual((result["holds"], result["coins"], result["protects"]),
                          (True, "public seed (simulation)", False))
         self.fails(1, ["--real", "public seed (simulation)", "protects nobody"],
                    "account", "check", self.file, "--real")
         subprocess.run([MAKER, self.key, self.file, "real"], check=True)
-        self.assertIn("clients' own system randomness", self.ok("account", "check", self.file, "--real"))
+        real = self.ok("account", "check", self.file, "--real")
+        self.assertIn("clients' own system randomness", real)
+        self.assertIn("A client is promised epsilon", real)
         self.assertTrue(self.json("account", "check", self.file, "--real")["protects"])
 
     def test_what_is_no_certificate(self):

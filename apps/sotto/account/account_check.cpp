@@ -80,7 +80,7 @@ void print_text(const CheckedCertificate& checked, const std::string& file) {
                                           content.ledger->hash.substr(0, 16))
                             : ", no ledger",
              content.recipe.empty() ? "" : ", recipe " + content.recipe.substr(0, 16));
-  fmt::print("{}\n{}\n", claims_table(checked.claims), promise(checked.claims));
+  fmt::print("{}\n{}\n", claims_table(checked.claims), promise(checked.claims, content.coins));
   fmt::print("{}{}: the certificate holds{}.\n", coins_line(content.coins), file,
              checked.signer_known ? "" : "; who signed it was not compared (--key)");
 }

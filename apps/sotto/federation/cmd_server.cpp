@@ -213,8 +213,8 @@ Result<int> serve(const Arguments& arguments) {
   if (arguments.json) {
     print_json(result, out);
   } else {
-    fmt::print("\n{}\n{}{}\nmodel in {}\n", claims_table(result.claims), promise(result.claims),
-               coins_line(coins), (out / "model.pt").string());
+    fmt::print("\n{}\n{}{}\nmodel in {}\n", claims_table(result.claims),
+               promise(result.claims, coins), coins_line(coins), (out / "model.pt").string());
     if (arguments.rehearsal) {
       fmt::print("this was a rehearsal: its noise came from a seed that everybody knows\n");
     }

@@ -52,8 +52,9 @@ void print_summary(const RunResult& result, const std::filesystem::path& out) {
              result.rounds.size(), duration(result.total_seconds), result.stopped,
              last ? percent(last->accuracy) : "-", best ? percent(best->accuracy) : "-",
              best ? best->round : 0);
-  fmt::print("\n{}\n{}{}{}\n", claims_table(result.claims), promise(result.claims),
-             record_promise(result.claims), coins_line(Coins::kSimulation));
+  fmt::print("\n{}\n{}{}{}\n", claims_table(result.claims),
+             promise(result.claims, Coins::kSimulation), record_promise(result.claims),
+             coins_line(Coins::kSimulation));
   if (!keeps_ledgers()) {
     fmt::print("no ledger was kept: this program was built without one (SOTTO_LEDGER=ON)\n");
   }

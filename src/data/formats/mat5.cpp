@@ -120,26 +120,26 @@ Result<std::optional<MatArray>> parse_matrix(ByteSpan body) {
 }
 
 // What compressed elements may still unpack to, of a file of so many bytes.
-struct Room {
+struct Unpacking {
   std::size_t packed = 0;
   std::size_t left = 0;
 };
 
-// Unpacks a compressed element, whose content is one whole element with its tag. `room` is what is
+// Unpacks a compressed element, whose content is one whole element with its tag. `limit` is what is
 // left of the bytes that all elements of the file may unpack to.
-Result<std::vector<std::byte>> unpack_element(ByteSpan packed, const Room& room) {
+Result<std::vector<std::byte>> unpack_element(ByteSpan packed, const Unpacking& limit) {
   SOTTO_TRY(const auto tag, inflate_start(packed, 8));
   const std::size_t size = 8 + load_little(&tag[4], 4);
   if (load_little(tag.data(), 4) != kMatrix) return corrupt("compressed element is not an array");
-  if (size > room.left) return corrupt(refuse_unpacking(room.packed));
+  if (size > limit.left) return corrupt(refuse_unpacking(limit.packed));
   return inflate_exactly(packed, size);
 }
 
-Result<std::optional<MatArray>> parse_top_level(const Element& element, Room& room) {
+Result<std::optional<MatArray>> parse_top_level(const Element& element, Unpacking& limit) {
   if (element.type == kMatrix) return parse_matrix(element.content);
   if (element.type != kCompressed) return std::nullopt;
-  SOTTO_TRY(const auto unpacked, unpack_element(element.content, room));
-  room.left -= unpacked.size();
+  SOTTO_TRY(const auto unpacked, unpack_element(element.content, limit));
+  limit.left -= unpacked.size();
   ByteSpan rest(unpacked);
   SOTTO_TRY(const Element inner, take_element(rest, "compressed element"));
   return parse_matrix(inner.content);
@@ -187,13 +187,13 @@ Result<std::vector<MatArray>> parse_mat5(ByteSpan bytes) {
     return corrupt("not a MATLAB level 5 file (save with -v7 or older, not -v7.3)");
   }
   std::vector<MatArray> arrays;
-  Room room{bytes.size(), most_unpacked(bytes.size())};
+  Unpacking limit{bytes.size(), most_unpacked(bytes.size())};
   ByteSpan rest = bytes.subspan(kHeaderBytes);
   while (!rest.empty()) {
     const std::string place = "byte " + std::to_string(bytes.size() - rest.size());
     auto element = take_element(rest, "element");
     if (!element) return at(place, element.error());
-    auto array = parse_top_level(*element, room);
+    auto array = parse_top_level(*element, limit);
     if (!array) return at(place, array.error());
     if (array->has_value()) arrays.push_back(std::move(**array));
   }
