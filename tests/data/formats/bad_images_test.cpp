@@ -172,7 +172,8 @@ TEST(BadImages, FoldersOnDisk) {
   EXPECT_TRUE(fails_with(read_images(folder.path() / "set"), "set: a/cut.jpg: broken JPEG"));
   folder.write("set/a/deeper/b.png", make::sample_png(4, 1));
   EXPECT_TRUE(fails_with(read_images(folder.path() / "set"), "a/deeper: expected CLASS/IMAGE"));
-  EXPECT_TRUE(fails_with(read_images(folder.write("set.tar", "not a tar")), "set.tar: not a tar archive"));
+  EXPECT_TRUE(
+      fails_with(read_images(folder.write("set.tar", "not a tar")), "set.tar: not a tar archive"));
 }
 
 }  // namespace
