@@ -102,7 +102,7 @@ void print_table(const Summary& summary) {
   };
   // The one that holds ends the table.
   std::vector<Finding> findings = summary.findings;
-  std::ranges::rotate(findings, findings.begin() + 1);
+  std::rotate(findings.begin(), findings.begin() + 1, findings.end());
   for (const Finding& finding : findings) {
     table.add({finding.configuration->label, accuracy_words(finding), number(finding.unit),
                number(finding.client), promise_of(finding)});
