@@ -29,7 +29,7 @@ struct Error {
 template <class T>
 using Result = tl::expected<T, Error>;
 
-/// Whether the same call may succeed later: of kIo for a while, of kBusy however long it takes.
+/// Whether the same call may succeed later: of kIo for a while, of kBusy for a longer one.
 inline bool may_pass(const Error& error) {
   return error.kind == ErrorKind::kIo || error.kind == ErrorKind::kBusy;
 }

@@ -204,7 +204,8 @@ void add_client(CLI::App& app, Action& action) {
       ->type_name("HEX");
   add_spending(*sub, *arguments);
   sub->add_option("--patience", arguments->patience_seconds,
-                  "how long to wait for a server or shuffler that does not answer")
+                  "how long to wait for a server or shuffler that does not answer; ten times as "
+                  "long for one that says it is busy")
       ->type_name("S")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();

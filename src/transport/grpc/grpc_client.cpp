@@ -13,6 +13,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::duration<double> kRetryPause{0.2};
 constexpr std::chrono::duration<double> kLongestPause{5.0};
+/// Times as long as for one that does not answer, a side that says it is busy is waited for: a
+/// message that is too long has the same code, and whoever sends one forever must not hold a client
+/// forever.
+constexpr double kBusyPatience = 10.0;
 
 class ClientProcess {
  public:
@@ -33,8 +37,8 @@ class ClientProcess {
   }
   /// What the ledger says that this client has spent by now.
   void tell_spent(RoundId round) const;
-  /// Calls again while the other side cannot be reached, as long as patience lasts, and while it is
-  /// busy, however long.
+  /// Calls again while the other side cannot be reached, as long as patience lasts, and ten times
+  /// as long while it is busy.
   template <class Call>
   auto patiently(Call&& call) const -> decltype(call());
   Result<void> take_part();
@@ -70,15 +74,15 @@ class ClientProcess {
 
 template <class Call>
 auto ClientProcess::patiently(Call&& call) const -> decltype(call()) {
-  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                      std::chrono::duration<double>(options_.patience_seconds));
+  const auto begin = Clock::now();
+  const std::chrono::duration<double> patience(options_.patience_seconds);
   std::chrono::duration<double> pause = kRetryPause;
   // Each new reason is reported once.
   for (std::string told;;) {
     auto result = call();
     if (result || !may_pass(result.error())) return result;
     const bool busy = result.error().kind == ErrorKind::kBusy;
-    if (stopped() || (!busy && Clock::now() >= end)) return result;
+    if (stopped() || Clock::now() - begin >= (busy ? kBusyPatience : 1.0) * patience) return result;
     if (result.error().message != told) {
       told = result.error().message;
       note(told + "; trying again");
