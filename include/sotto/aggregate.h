@@ -53,18 +53,22 @@ class Aggregator {
   using Span = std::pair<std::size_t, std::size_t>;  // first coordinate, and how many
   using Waiting = std::map<Span, std::uint32_t>;
   void add_bits(const PackedSymbols& bits, std::size_t first);
-  Waiting::iterator waiting_at(std::size_t first, std::size_t size);
+  /// False, and nothing is added, if one of them is no symbol of the mechanism.
+  bool add_bytes(const PackedSymbols& symbols, std::size_t first);
+  /// The count of a range to which one more report is added now; `most` is what may wait there.
+  std::uint32_t& waiting_at(std::size_t first, std::size_t size, std::uint32_t most);
   /// Moves what waits into the sums, of one range or of all; called before they are read.
   void settle(Waiting::value_type& range) const;
   void settle() const;
 
   mutable std::vector<std::int64_t> sums_;
   mutable std::vector<std::uint32_t> counts_;
-  /// Single bits wait here, one byte a coordinate, with the ranges that they came for and how
-  /// often: adding to bytes takes an eighth of the memory's time. A range is settled when its bytes
-  /// are full, and not the whole model with it.
-  mutable std::vector<std::uint8_t> waiting_;
-  mutable Waiting ranges_;  // none overlaps another, and none counts more than a byte can
+  /// Symbols of a bit wait here, one byte a coordinate, and symbols of a byte in 32 bits, with the
+  /// ranges that they came for and how often: adding to narrow sums takes an eighth or half of the
+  /// memory's time. A range is settled when its sums are full, and not the whole model with it.
+  mutable std::vector<std::uint8_t> waiting_bits_;
+  mutable std::vector<std::int32_t> waiting_bytes_;
+  mutable Waiting ranges_;  // none overlaps another
 };
 
 }  // namespace sotto

@@ -6,12 +6,16 @@
 #include <limits>
 
 #include "aggregate/add_bits.h"
+#include "aggregate/add_bytes.h"
 
 namespace sotto {
 namespace {
 
 /// Symbols are unpacked so many at a time: the piece stays in the nearest cache.
 constexpr std::size_t kPiece = 2048;
+
+/// Fewer symbols are added one by one: to find the range that waits for them takes longer.
+constexpr std::size_t kLeastTogether = 64;
 
 /// Whether every symbol is in [smallest, largest]. One of largest - s and s - smallest is negative
 /// for a symbol outside: the sign bits, joined by OR, tell, without a branch for each symbol. The
@@ -42,9 +46,12 @@ bool for_pieces(const PackedSymbols& packed, Visit&& visit) {
 
 }  // namespace
 
-Aggregator::Waiting::iterator Aggregator::waiting_at(std::size_t first, std::size_t size) {
+std::uint32_t& Aggregator::waiting_at(std::size_t first, std::size_t size, std::uint32_t most) {
   const auto [it, fresh] = ranges_.try_emplace({first, size}, 0U);
-  if (!fresh) return it;
+  if (!fresh) {
+    if (it->second == most) settle(*it);
+    return it->second;
+  }
   bool apart = true;
   if (it != ranges_.begin()) {
     const Span& left = std::prev(it)->first;
@@ -53,32 +60,49 @@ Aggregator::Waiting::iterator Aggregator::waiting_at(std::size_t first, std::siz
   if (const auto next = std::next(it); next != ranges_.end()) {
     apart = apart && next->first.first >= first + size;
   }
-  if (apart) return it;
+  if (apart) return it->second;
   // Cut otherwise than what waits here: ranges that wait never overlap, so each counts for itself.
   ranges_.erase(it);
   settle();
-  return ranges_.try_emplace({first, size}, 0U).first;
+  return ranges_.try_emplace({first, size}, 0U).first->second;
 }
 
 void Aggregator::add_bits(const PackedSymbols& bits, std::size_t first) {
-  if (waiting_.empty()) waiting_.assign(sums_.size(), 0);
-  const auto range = waiting_at(first, bits.size());
-  if (range->second == std::numeric_limits<std::uint8_t>::max()) settle(*range);
+  if (waiting_bits_.empty()) waiting_bits_.assign(sums_.size(), 0);
+  std::uint32_t& count = waiting_at(first, bits.size(), std::numeric_limits<std::uint8_t>::max());
   const std::span<const std::byte> bytes = bits.bytes();
-  std::uint8_t* const waiting = waiting_.data() + first;
+  std::uint8_t* const waiting = waiting_bits_.data() + first;
   const std::size_t whole = bits.size() / 8;
   add_packed_bits(bytes.first(whole), waiting);
   for (std::size_t i = 8 * whole; i < bits.size(); ++i) {
     waiting[i] = static_cast<std::uint8_t>(waiting[i] + bits[i]);
   }
-  ++range->second;
+  ++count;
+}
+
+bool Aggregator::add_bytes(const PackedSymbols& symbols, std::size_t first) {
+  constexpr std::uint32_t kMost = 1U << 24;  // of -128, whose sum is -2^31
+  if (waiting_bytes_.empty()) waiting_bytes_.assign(sums_.size(), 0);
+  std::uint32_t& count = waiting_at(first, symbols.size(), kMost);
+  if (!add_packed_bytes(symbols.bytes(), static_cast<std::int8_t>(mechanism_->smallest_symbol()),
+                        static_cast<std::int8_t>(mechanism_->largest_symbol()),
+                        waiting_bytes_.data() + first)) {
+    return false;
+  }
+  ++count;
+  return true;
 }
 
 void Aggregator::settle(Waiting::value_type& range) const {
   const auto [first, size] = range.first;
-  for (std::size_t i = first; i < first + size; ++i) sums_[i] += waiting_[i];
+  const auto move_up = [this, first, size](auto& waiting) {
+    if (waiting.empty()) return;
+    for (std::size_t i = first; i < first + size; ++i) sums_[i] += waiting[i];
+    std::fill_n(waiting.begin() + static_cast<std::ptrdiff_t>(first), size, 0);
+  };
+  move_up(waiting_bits_);
+  move_up(waiting_bytes_);
   for (std::size_t i = first; i < first + size; ++i) counts_[i] += range.second;
-  std::fill_n(waiting_.begin() + static_cast<std::ptrdiff_t>(first), size, std::uint8_t{0});
   range.second = 0;
 }
 
@@ -119,9 +143,11 @@ Result<void> Aggregator::accept(const Envelope& envelope) {
   if (symbols.bits() != mechanism_->symbol_bits()) return refuse("symbols of another width");
   const Symbol smallest = mechanism_->smallest_symbol();
   const Symbol largest = mechanism_->largest_symbol();
-  // Of single bits every one is a symbol of such a mechanism.
+  // Of single bits every one is a symbol of such a mechanism; bytes are looked at as they are
+  // added.
   const bool any_bit = symbols.bits() == 1 && smallest <= 0 && largest >= 1;
-  if (!any_bit && !for_pieces(symbols, [&](std::size_t, std::span<const Symbol> part) {
+  const bool bytes = symbols.bits() == 8 && symbols.size() >= kLeastTogether;
+  if (!any_bit && !bytes && !for_pieces(symbols, [&](std::size_t, std::span<const Symbol> part) {
         return all_within(part, smallest, largest);
       })) {
     return refuse("a symbol that the mechanism cannot have drawn");
@@ -132,7 +158,11 @@ Result<void> Aggregator::accept(const Envelope& envelope) {
   if (accepted_ >= capacity_ && *std::max_element(counts, counts + symbols.size()) >= capacity_) {
     return refuse("more reports than exact sums can hold");
   }
+  if (bytes && !add_bytes(symbols, first)) {
+    return refuse("a symbol that the mechanism cannot have drawn");
+  }
   ++accepted_;
+  if (bytes) return {};
   if (symbols.bits() == 1) {
     add_bits(symbols, first);
     return {};

@@ -126,6 +126,45 @@ TEST(Aggregator, BitsAddUpPlaceByPlaceOnEveryInstructionSet) {
   set_simd_level(best);
 }
 
+/// Whole reports and pieces of them, on every instruction set; a byte that is no symbol is found
+/// wherever it stands, and nothing of its envelope counts.
+TEST(Aggregator, BytesAddUpAndStrangersAmongThemAreRefused) {
+  constexpr std::size_t kSize = 331;
+  constexpr Symbol kLargest = 100;
+  const auto byte_wide = [](Symbol largest) {
+    return std::make_shared<CountingMechanism>(kSize, largest, 1, 8, "counting-bytes.v1");
+  };
+  const auto mechanism = byte_wide(kLargest);
+  const auto stranger = byte_wide(127);
+  const SimdLevel best = simd_level();
+  for (const SimdLevel level : simd_levels()) {
+    set_simd_level(level);
+    BitSource bits = BitSource::from_seed(8, "bytes");
+    Aggregator aggregator(mechanism, kRound), other(mechanism, kRound);
+    std::vector<double> mean(kSize);
+    constexpr std::size_t kReports = 50;
+    for (std::size_t report = 0; report < kReports; ++report) {
+      std::vector<float> values(kSize);
+      for (std::size_t i = 0; i < kSize; ++i) {
+        const auto symbol = static_cast<Symbol>(bits.below(2 * kLargest + 1)) - kLargest;
+        values[i] = static_cast<float>(symbol);
+        mean[i] += static_cast<double>(symbol) / kReports;
+      }
+      Aggregator& to = report % 3 == 0 ? other : aggregator;
+      const std::size_t split = std::array<std::size_t, 3>{0, 100, 7}[report % 3];
+      for (const Envelope& e : envelopes_of(*mechanism, values, kRound, split)) {
+        ASSERT_TRUE(to.accept(e));
+      }
+      values[report * 6] = report % 2 == 0 ? 101.0F : -101.0F;
+      expect_refused(to.accept(envelopes_of(*stranger, values, kRound).front()), "symbol");
+    }
+    ASSERT_TRUE(aggregator.merge(other));
+    const std::vector<double> got = released(aggregator);
+    for (std::size_t i = 0; i < kSize; ++i) ASSERT_NEAR(got[i], mean[i], 1e-9) << name_of(level);
+  }
+  set_simd_level(best);
+}
+
 TEST(Aggregator, RefusesWhatDoesNotBelong) {
   const auto mechanism = counting(3);
   Aggregator aggregator(mechanism, kRound);

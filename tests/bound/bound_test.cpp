@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "base/simd.h"
 #include "base/stage_fixture.h"
 #include "bound/fill_ball.h"
 #include "sotto/bits.h"
@@ -81,6 +82,28 @@ TEST(Bound, NormalizedVectorsFillTheBall) {
   const auto none = filling({0, kInfinity, 0});
   EXPECT_NEAR(none[0], 2.0, 1e-5);
   EXPECT_EQ(none[1], 0.0F);
+}
+
+TEST(Bound, EveryInstructionSetFillsTheBallAlike) {
+  BitSource bits = BitSource::from_seed(4, "fill");
+  for (const std::size_t size : {1U, 15U, 16U, 45U, 200U}) {
+    std::vector<float> input(size);
+    for (float& value : input) value = static_cast<float>(bits.normal());
+    if (size > 20) input[17] = kNan;
+    std::vector<float> expected;
+    const SimdLevel best = simd_level();
+    for (const SimdLevel level : simd_levels()) {
+      set_simd_level(level);
+      std::vector<float> values = input;
+      fill_ball(values, 2.0, 1e-6);
+      if (expected.empty()) expected = values;
+      EXPECT_EQ(values, expected) << name_of(level) << ", " << size;
+    }
+    set_simd_level(best);
+    double square = 0.0;
+    for (const float value : expected) square += static_cast<double>(value) * value;
+    EXPECT_NEAR(square, 4.0, 1e-4);
+  }
 }
 
 TEST(Bound, VectorsBelowTheFloorKeepTheirLength) {

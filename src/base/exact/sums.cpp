@@ -7,6 +7,8 @@
 
 #ifndef SOTTO_SUMS_SHARED
 #define SOTTO_SUMS_SHARED
+#include <array>
+
 #include "base/exact/sums.h"
 
 namespace sotto {
@@ -137,16 +139,19 @@ HWY_AFTER_NAMESPACE();
 namespace sotto {
 namespace {
 
+/// By halves: one chain of 64 sums would take longer than a whole block.
 WideSum added(const LaneSums& lanes) {
-  WideSum total;
+  std::array<WideSum, kSumLanes> sums;
   for (std::size_t lane = 0; lane < kSumLanes; ++lane) {
-    total.add(lanes.sum[lane]);
-    total.add(-lanes.lost[lane]);
+    sums[lane] = {lanes.sum[lane], 0.0};
+    sums[lane].add(-lanes.lost[lane]);
   }
-  return total;
+  for (std::size_t half = kSumLanes / 2; half > 0; half /= 2) {
+    for (std::size_t lane = 0; lane < half; ++lane) sums[lane].add(sums[lane + half]);
+  }
+  return sums[0];
 }
 
-/// By halves: one chain of 32 sums would take longer than a whole block.
 WideSum halved(LaneSums& lanes) {
   for (std::size_t half = kSumLanes / 2; half > 0; half /= 2) {
     for (std::size_t lane = 0; lane < half; ++lane) lanes.sum[lane] += lanes.sum[lane + half];
@@ -155,15 +160,6 @@ WideSum halved(LaneSums& lanes) {
 }
 
 }  // namespace
-
-void WideSum::add(double value) {
-  const double sum = high + value;  // Knuth's exact sum of two
-  const double part = sum - high;
-  const double error = (high - (sum - part)) + (value - part);
-  const double rest = low + error;
-  high = sum + rest;
-  low = rest - (high - sum);
-}
 
 WideSum dot(const std::int16_t* a, const std::int16_t* b, std::size_t count) {
   const std::int64_t sum = SOTTO_SIMD_OR_ONE(sum_integers)(a, b, count);

@@ -2,7 +2,7 @@
 //
 // A sum over floats depends on its order, so the order is fixed: 32 lanes take the elements by
 // turns on every instruction set, each with Kahan's compensation (error at most 2^-51 of the sum
-// of magnitudes), and the lanes are added one after the other in double-double. Every step is odd:
+// of magnitudes), and the lanes are added in double-double, by halves. Every step is odd:
 // with all signs of one factor turned, the sum changes its sign and not a bit of its magnitude.
 // Integers are summed as integers. Where a sign or a length is all that is wanted, quick_dot leaves
 // the compensation out: in the same order, four times as fast.
@@ -23,7 +23,14 @@ constexpr std::size_t padded(std::size_t count) {
 struct WideSum {
   double high = 0.0;
   double low = 0.0;
-  void add(double value);
+  void add(double value) {
+    const double sum = high + value;  // Knuth's exact sum of two
+    const double part = sum - high;
+    const double error = (high - (sum - part)) + (value - part);
+    const double rest = low + error;
+    high = sum + rest;
+    low = rest - (high - sum);
+  }
   void add(const WideSum& other) {
     add(other.low);
     add(other.high);

@@ -1,32 +1,19 @@
 // Softmax regression for clients of a few samples: one pass over the weights for a sample's scores
-// and one for its gradient. Sums run in a fixed number of lanes, so a result depends neither on
-// threads nor on what the compiler makes of them.
+// and one over the gradient for every few samples. Sums run in a fixed order, so a result depends
+// neither on threads nor on the instruction set.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "sotto/native.h"
+#include "train/native/linear_kernels.h"
 #include "train/native/trainers.h"
 
 namespace sotto {
 namespace {
 
-/// Partial sums side by side: the compiler puts them into vector registers, and their number, not
-/// the width of these, decides how a sum is rounded.
-constexpr std::size_t kLanes = 16;
-
-float dot(const float* a, const float* b, std::size_t count) {
-  std::array<float, kLanes> sums{};
-  std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += a[i + lane] * b[i + lane];
-  }
-  for (std::size_t lane = 0; i < count; ++i, ++lane) sums[lane] += a[i] * b[i];
-  for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
-    for (std::size_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
-  }
-  return sums[0];
-}
+/// Samples whose shares of a gradient are added together: the gradient is read and written once for
+/// all of them.
+constexpr std::size_t kTogether = 16;
 
 /// Scores become probabilities; what is returned is the loss -ln P(label).
 double softmax(std::span<float> scores, std::size_t label) {
@@ -42,10 +29,10 @@ class LinearTrainer final : public Trainer {
  public:
   LinearTrainer(Layout layout, std::size_t inputs, std::size_t classes)
       : layout_(std::move(layout)),
-        inputs_(inputs),
+        shape_{inputs, classes},
         weights_(layout_.size()),
-        sample_(inputs),
-        scores_(classes) {}
+        samples_(kTogether * inputs),
+        scores_(kTogether * classes) {}
 
   const Layout& layout() const noexcept override { return layout_; }
 
@@ -95,10 +82,10 @@ class LinearTrainer final : public Trainer {
                                   const Preprocess& preprocess) override {
     EvaluationSums sums;
     for (const std::uint32_t index : indices) {
-      const std::size_t label = read(data, index, preprocess, nullptr);
-      const auto best = std::ranges::max_element(scores_) - scores_.begin();
+      const std::size_t label = read(data, index, preprocess, nullptr, 0);
+      const auto best = std::ranges::max_element(scores(0)) - scores(0).begin();
       sums.correct += static_cast<std::size_t>(best) == label ? 1 : 0;
-      sums.loss += softmax(scores_, label);
+      sums.loss += softmax(scores(0), label);
       ++sums.samples;
     }
     return sums;
@@ -108,29 +95,35 @@ class LinearTrainer final : public Trainer {
   Result<void> features(const Dataset& data, std::span<const std::uint32_t> indices,
                         const Preprocess& preprocess, FeatureLayer layer,
                         std::span<float> out) override {
-    const std::vector<float>& values = layer == FeatureLayer::kScores ? scores_ : sample_;
+    const std::span<const float> values = layer == FeatureLayer::kScores ? scores(0) : sample(0);
     if (out.size() != indices.size() * values.size()) {
       return fail(ErrorKind::kInternal,
                   "features: each sample has " + std::to_string(values.size()) + " of them here");
     }
     auto place = out.begin();
     for (const std::uint32_t index : indices) {
-      read(data, index, preprocess, nullptr);
+      read(data, index, preprocess, nullptr, 0);
       place = std::ranges::copy(values, place).out;
     }
     return {};
   }
 
  private:
-  /// Fills sample_ and its scores; returns the label.
+  std::span<float> sample(std::size_t place) {
+    return std::span(samples_).subspan(place * shape_.inputs, shape_.inputs);
+  }
+  std::span<float> scores(std::size_t place) {
+    return std::span(scores_).subspan(place * shape_.classes, shape_.classes);
+  }
+
+  /// Fills the sample at `place` and its scores; returns the label.
   std::size_t read(const Dataset& data, std::uint32_t index, const Preprocess& preprocess,
-                   BitSource* augment) {
+                   BitSource* augment, std::size_t place) {
     std::int64_t label = 0;
-    fill_batch(data, std::span(&index, 1), preprocess, augment, sample_, std::span(&label, 1));
-    const float* const biases = weights_.data() + scores_.size() * inputs_;
-    for (std::size_t c = 0; c < scores_.size(); ++c) {
-      scores_[c] = dot(weights_.data() + c * inputs_, sample_.data(), inputs_) + biases[c];
-    }
+    fill_batch(data, std::span(&index, 1), preprocess, augment, sample(place),
+               std::span(&label, 1));
+    native::linear_scores(shape_, weights_.data(), weights_.data() + shape_.classes * shape_.inputs,
+                          sample(place).data(), scores(place).data());
     return static_cast<std::size_t>(label);
   }
 
@@ -140,25 +133,28 @@ class LinearTrainer final : public Trainer {
               const Preprocess& preprocess, BitSource* augment, std::span<float> out) {
     std::ranges::fill(out, 0.0F);
     const float share = 1.0F / static_cast<float>(indices.size());
-    float* const biases = out.data() + scores_.size() * inputs_;
-    for (const std::uint32_t index : indices) {
-      const std::size_t label = read(data, index, preprocess, augment);
-      softmax(scores_, label);
-      scores_[label] -= 1.0F;
-      for (std::size_t c = 0; c < scores_.size(); ++c) {
-        const float factor = share * scores_[c];
-        float* const row = out.data() + c * inputs_;
-        for (std::size_t i = 0; i < inputs_; ++i) row[i] += factor * sample_[i];
-        biases[c] += factor;
+    float* const biases = out.data() + shape_.classes * shape_.inputs;
+    for (std::size_t first = 0; first < indices.size(); first += kTogether) {
+      const std::size_t count = std::min(kTogether, indices.size() - first);
+      for (std::size_t place = 0; place < count; ++place) {
+        const std::size_t label = read(data, indices[first + place], preprocess, augment, place);
+        const std::span<float> factors = scores(place);
+        softmax(factors, label);
+        factors[label] -= 1.0F;
+        for (std::size_t c = 0; c < factors.size(); ++c) {
+          factors[c] *= share;
+          biases[c] += factors[c];
+        }
       }
+      native::add_weighted_samples(shape_, count, scores_.data(), samples_.data(), out.data());
     }
   }
 
   Layout layout_;
-  std::size_t inputs_;
-  std::vector<float> weights_;  // a row for each class, then the biases
-  std::vector<float> sample_;
-  std::vector<float> scores_;
+  native::LinearShape shape_;
+  std::vector<float> weights_;          // a row for each class, then the biases
+  std::vector<float> samples_;          // kTogether of them, one after the other
+  std::vector<float> scores_;           // of these
   std::vector<float> step_, velocity_;  // of training
 };
 

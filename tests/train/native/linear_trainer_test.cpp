@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/file.h"
+#include "base/simd.h"
 #include "sotto/native.h"
 #include "temporary_folder.h"
 
@@ -130,6 +131,29 @@ TEST(NativeLinear, RefusesWhatItCannotTrain) {
   EXPECT_FALSE(fixture.trainer->train(fixture.data, all_of(fixture.data), {}, clipped,
                                       BitSource::from_seed(1, "train")));
   EXPECT_FALSE(fixture.factory->trains_privately());
+}
+
+/// More samples than are added together, and as many inputs as fill lanes and leave some over.
+TEST(NativeLinear, EveryInstructionSetGivesTheSameBits) {
+  Fixture fixture;
+  fixture.data = samples(37);
+  const SimdLevel best = simd_level();
+  std::vector<float> expected;
+  for (const SimdLevel level : simd_levels()) {
+    set_simd_level(level);
+    const std::vector<float> gradient = fixture.gradient(fixture.weights);
+    if (expected.empty()) expected = gradient;
+    EXPECT_EQ(gradient, expected) << name_of(level);
+  }
+  set_simd_level(best);
+  // The mean over all is the mean of what each sample gives alone.
+  std::vector<double> mean(expected.size());
+  for (const std::uint32_t index : all_of(fixture.data)) {
+    std::vector<float> alone(expected.size());
+    ASSERT_TRUE(fixture.trainer->gradient(fixture.data, std::span(&index, 1), {}, alone));
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += alone[i] / 37.0;
+  }
+  for (std::size_t i = 0; i < mean.size(); ++i) EXPECT_NEAR(expected[i], mean[i], 1e-6);
 }
 
 /// Without LibTorch: 8 bytes of length, a header that names every tensor, then the numbers.
