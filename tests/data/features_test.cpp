@@ -1,13 +1,13 @@
 // Gabor features against the definition, term by term in doubles; what holds for every sample; and
 // that threads change nothing.
-#include "data/features.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <numbers>
+
+#include "data/feature_map.h"
 
 namespace sotto {
 namespace {

@@ -10,7 +10,7 @@
 #include <numbers>
 
 #include "base/simd.h"
-#include "data/features.h"
+#include "data/feature_map.h"
 #include "data/wavelets.h"
 
 namespace sotto {
