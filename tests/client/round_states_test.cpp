@@ -1,6 +1,7 @@
 // A client's round as a state machine, on a real ledger: every event in every state, and each again
 // after the client was killed. And what becomes of a report on its way, with other roles that are
 // made up.
+#include <algorithm>
 #include <functional>
 
 #include "client/client_round.h"
@@ -169,6 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // ---- a report on its way ------------------------------------------------------------------------
 
+using spool_files::Asked;
 using State = ClientRound::State;
 
 struct MadeUpMaker final : ReportMaker {

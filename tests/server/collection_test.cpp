@@ -122,8 +122,12 @@ TEST_P(ClientEvents, DoWhatTheTableSays) {
   const std::uint32_t client = row.state == ClientState::kNotAsked ? 7 : 1;
   const auto in_state = [&](const std::function<void(Collection&)>& event) {
     Collection round = collection(false);
-    if (row.state == ClientState::kDeclined) ASSERT_TRUE(round.decline(client, name(client)));
-    if (row.state == ClientState::kCounted) ASSERT_TRUE(round.arrived(client, 0));
+    if (row.state == ClientState::kDeclined) {
+      ASSERT_TRUE(round.decline(client, name(client)));
+    }
+    if (row.state == ClientState::kCounted) {
+      ASSERT_TRUE(round.arrived(client, 0));
+    }
     ASSERT_EQ(round.state_of(client), row.state);
     event(round);
     // Nobody else is concerned.
@@ -172,7 +176,9 @@ TEST_P(IntakeEvents, DoWhatTheTableSays) {
   const IntakeRow& row = GetParam();
   const auto in_state = [&](const std::function<void(Collection&)>& event) {
     Collection round = collection(true);
-    if (row.state == IntakeState::kWithheld) ASSERT_TRUE(round.begin_batch(0, 0, 0));
+    if (row.state == IntakeState::kWithheld) {
+      ASSERT_TRUE(round.begin_batch(0, 0, 0));
+    }
     if (row.state == IntakeState::kComing || row.state == IntakeState::kWhole) {
       ASSERT_TRUE(round.begin_batch(0, 2, 0));
       const std::size_t whole = 2 * round.groups()[0].form->chunks();
