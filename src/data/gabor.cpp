@@ -15,7 +15,7 @@
 #include <array>
 #include <numbers>
 
-#include "data/features.h"
+#include "data/feature_map.h"
 #include "data/wavelets.h"
 
 namespace sotto {

@@ -320,6 +320,7 @@ const Registration privunit_registration = {
              .input = "a vector of l2 norm at most L",
              .output = "a vector of nearly fixed length, 8 or 16 bits a coordinate",
              .guarantee = "(epsilon, delta)-LDP for the whole vector; delta is rounding alone",
+             .unbiased = true,
              .bias = "unbiased",
              .reference = "Bhowmick et al. 2018; Asi, Feldman, Talwar 2022",
              .parameters = kParameters},

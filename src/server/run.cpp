@@ -65,7 +65,7 @@ class Run {
     if (options_.on_note) options_.on_note(text);
   }
   Result<void> claim();
-  Result<nlohmann::json> record(const char* status) const;
+  Result<nlohmann::json> record(RunStatus status) const;
 
   /// The simulated clients; null where clients are processes.
   ClientPool* pool() { return setup_.simulated ? setup_.simulated->pool.get() : nullptr; }
@@ -115,7 +115,7 @@ Result<void> Run::restore() {
   // A killed run may have written a line for a round that its last checkpoint does not know.
   SOTTO_CHECK(folder_.write_metrics(result_.rounds));
   SOTTO_CHECK(claim());
-  SOTTO_TRY(const nlohmann::json json, record("running"));
+  SOTTO_TRY(const nlohmann::json json, record(RunStatus::kRunning));
   return folder_.write_record(json);
 }
 
@@ -323,7 +323,7 @@ Result<void> Run::remember() {
   return folder_.write_metrics(result_.rounds);
 }
 
-Result<nlohmann::json> Run::record(const char* status) const {
+Result<nlohmann::json> Run::record(RunStatus status) const {
   SOTTO_TRY(const std::optional<LedgerHead> ledger, budget_.head());
   return run_json({recipe_, setup_, result_, status, started_, ledger,
                    options_.ranks ? options_.ranks->size() : 1, options_.coins});
@@ -351,7 +351,7 @@ Result<RunResult> Run::execute() {
   if (result_.stopped.empty())
     result_.stopped = out_of_patience(recipe_.federation, result_) ? "patience" : "rounds";
   SOTTO_CHECK(claim());
-  SOTTO_TRY(const nlohmann::json json, record("finished"));
+  SOTTO_TRY(const nlohmann::json json, record(RunStatus::kFinished));
   if (folder_.writes()) {
     SOTTO_CHECK(setup_.factory->save(result_.model, folder_.model_path()));
     SOTTO_CHECK(certify_run(folder_, recipe_, options_, worst_group(result_.groups), budget_));

@@ -40,7 +40,7 @@ void VectorMechanism::set_guarantee(double exact, double delta, double claimed,
   guarantee_.epsilon = exact;
   guarantee_.delta = delta;
   guarantee_.statement = std::move(statement);
-  guarantee_.unit = "vector";
+  guarantee_.unit = GuaranteeUnit::kVector;
   guarantee_.unit_epsilon = exact;
   guarantee_.claimed_epsilon = claimed;
 }
