@@ -123,6 +123,7 @@ class Participant final : public ReportMaker {
   Result<std::vector<Part>> parts_of(const TaskHeader& task);
   /// What the whole training costs this client if it is in every round, as its ledger counts.
   Result<Spent> whole_cost() const;
+  Result<void> check_first_rounds() const;
   Result<void> check_chunks(std::size_t chunks) const;
   /// Compares what is asked for now with the policy.
   Result<void> check_policy(std::span<const Part> parts) const;

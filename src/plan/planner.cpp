@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/feature_statistics.h"
 #include "plan/ranges.h"
 #include "recipe/recipe_check.h"
 #include "recipe/tensor_rules.h"
@@ -26,10 +27,12 @@ Result<Planner> Planner::make(const Recipe& recipe, const Layout& layout,
   planner.layers_ = layers_of(layout, sent_tensors(recipe, layout));
   std::vector<std::size_t> sizes;
   for (const LayerTensors& layer : planner.layers_) sizes.push_back(layer.weights);
+  const std::uint64_t before = statistics_rounds(recipe);
   auto schedule = Schedule::make(recipe.schedule.mode, sizes,
-                                 static_cast<std::uint64_t>(recipe.federation.rounds),
+                                 static_cast<std::uint64_t>(recipe.federation.rounds) - before,
                                  static_cast<std::uint64_t>(recipe.schedule.cycles));
   if (!schedule) return at(recipe.file, schedule.error());
+  schedule->begin_with(Reported::kFeatureMean, before);
   planner.schedule_ = std::move(*schedule);
   std::vector<std::optional<double>> turns(recipe.privacy.client_budgets.begin(),
                                            recipe.privacy.client_budgets.end());
@@ -110,6 +113,10 @@ Result<std::vector<Part>> Planner::parts(RoundId round, std::size_t group) const
   const std::size_t index = schedule_.slot_of(round);
   if (const auto known = made_.find({index, group}); known != made_.end()) return known->second;
   const Slot& slot = schedule_.slots()[index];
+  if (slot.reported == Reported::kFeatureMean) {
+    SOTTO_TRY(Part part, statistics_part(recipe_, *layout_));
+    return made_[{index, group}] = {std::move(part)};
+  }
   std::vector<std::size_t> tensors;
   std::size_t weights = 0;
   for (const std::size_t layer : slot.layers) {

@@ -9,6 +9,7 @@
 
 #include "client/work.h"
 #include "participant_parts.h"
+#include "plan/feature_statistics.h"
 
 namespace sotto::rpc {
 namespace {
@@ -127,6 +128,53 @@ TEST_F(ParticipantTest, AReportIsNotSentAgainForAnotherModel) {
   for (std::size_t i = 0; i < same->size(); ++i) {
     EXPECT_EQ((*same)[i].serialize(), (*report)[i].serialize());
   }
+}
+
+/// A client's first rounds report statistics by its own reading of the recipe, whatever it is asked
+/// for; and the model that its contract names is the whole one, statistics included.
+TEST_F(ParticipantTest, StatisticsAreReportedAsTheRecipeSays) {
+  const std::vector<std::string> settings = {"data.name=embedded",     "data.features=gabor",
+                                             "bound.payload=gradient", "privacy.mechanism=privunit",
+                                             "privacy.epsilon=4",      "statistics.mean=private",
+                                             "statistics.epsilon=2"};
+  constexpr const char* kText =
+      "[model]\nname = \"linear\"\n[federation]\nclients = 3\nrounds = 5\n[data]\n"
+      "name = \"embedded\"\n";
+  const auto recipe = parse_recipe(kText, "test.toml", settings);
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  const auto participant = make(*recipe, folder.write("complete.csv", kComplete).string());
+  ASSERT_TRUE(participant) << participant.error().message;
+  const Network network = find_network("linear", {1, 1, 833}, 10).value();
+  const Layout layout = add_feature_tensors(*recipe, network.layout(), 833);
+  ASSERT_EQ((*participant)->weights(), layout.size());
+  const Planner planner = Planner::make(*recipe, layout, {}, 1.0).value();
+  const auto task = [&](RoundId round, RoundId parts_of) {
+    TaskHeader header;
+    header.round = round;
+    header.weights = layout.size();
+    for (const Part& part : planner.parts(parts_of, 0).value()) {
+      header.parts.push_back(
+          {std::string(part.mechanism->id()), part.tensors, part.spec.domain.ranges});
+    }
+    return header;
+  };
+  std::vector<float> model(layout.size(), 0.01F);
+  // A gradient in place of the mean, or a second mean, is not the recipe's.
+  EXPECT_FALSE((*participant)->report(task(1, 2), model));
+  EXPECT_FALSE((*participant)->report(task(2, 1), model));
+  ASSERT_TRUE((*participant)->report(task(1, 1), model));
+  EXPECT_NE((*participant)->contract().mechanisms[0].find("privunit"), std::string::npos);
+  EXPECT_EQ((*participant)->contract().model, model_digest(model));
+  const std::string digest = (*participant)->contract().digest();
+  model.back() = 2.0F;  // the scale of one feature
+  const auto other = (*participant)->report(task(1, 1), model);
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("another model"), std::string::npos);
+  ASSERT_TRUE((*participant)->report(task(2, 2), model));
+  EXPECT_NE((*participant)->contract().digest(), digest);
+  const auto spent = (*participant)->spent();
+  ASSERT_TRUE(spent);
+  EXPECT_EQ(spent->rounds, 2U);
 }
 
 /// A recipe that the policy does not name costs its reader nothing.

@@ -24,6 +24,7 @@ std::uint64_t report_bytes(const Mechanism& mechanism, std::size_t split) {
 }  // namespace
 
 Result<bool> DeviceTransport::takes(const RoundPlan& plan) {
+  if (plan.reported != Reported::kPayload) return false;
   if (plan.payload == Payload::kGradient || plan.fills_ball || plan.latency > 0.0) return false;
   if (below_.observer) return false;
   if (factory_) {
