@@ -76,10 +76,10 @@ const float* VectorMechanism::input_of(std::span<const float> x, std::size_t blo
   return lane.input.data();
 }
 
-std::array<std::uint64_t, 4> VectorMechanism::coins(Lanes& all) {
+std::array<std::uint64_t, 4> VectorMechanism::coins(BlockStream& stream) {
   std::array<std::uint64_t, 4> words{};
-  all.front()->stream.seek(kCoinBlock);
-  all.front()->stream.fill(std::span(words));
+  stream.seek(kCoinBlock);
+  stream.fill(std::span(words));
   return words;
 }
 
