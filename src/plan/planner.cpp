@@ -37,10 +37,12 @@ Result<Planner> Planner::make(const Recipe& recipe, const Layout& layout,
   std::vector<std::optional<double>> turns(recipe.privacy.client_budgets.begin(),
                                            recipe.privacy.client_budgets.end());
   if (turns.empty()) turns.emplace_back();
+  // A stranger's recipe may have a hundred thousand of them.
+  std::map<std::optional<double>, std::size_t> groups;
   for (const std::optional<double>& budget : turns) {
-    const auto known = std::ranges::find(planner.budgets_, budget);
-    planner.turns_.push_back(static_cast<std::size_t>(known - planner.budgets_.begin()));
-    if (known == planner.budgets_.end()) planner.budgets_.push_back(budget);
+    const auto [group, fresh] = groups.try_emplace(budget, groups.size());
+    planner.turns_.push_back(group->second);
+    if (fresh) planner.budgets_.push_back(budget);
   }
   SOTTO_TRY(const MechanismInfo* const info, find_mechanism(recipe.privacy.mechanism));
   planner.budget_parameter_ = budget_parameter(*info).value_or("");

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/utf8.h"
 #include "shuffle/report_form.h"
 #include "transport/grpc/client_link.h"
 
@@ -212,7 +213,10 @@ Result<ClientSummary> ClientProcess::work() {
   const auto done = take_part();
   // Asked to stop while the other side was away: nothing has failed, and all that matters is kept.
   if (!done && !(stopped() && may_pass(done.error()))) {
-    return tl::unexpected(done.error());
+    Error error = done.error();
+    // What is wrong with a server's recipe is said in the server's own words.
+    error.message = one_line(error.message);
+    return tl::unexpected(std::move(error));
   }
   return ClientSummary{round_.counts(), joined_.index, joined_.invitation.recipe_hash};
 }
