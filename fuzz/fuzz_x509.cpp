@@ -1,6 +1,6 @@
 // Certificates, lists, keys and the one-line key files, read by themselves: what is accepted is
 // within its bounds and can be written again.
-#include "identity/keys.h"
+#include "identity/key_files.h"
 #include "identity/x509.h"
 #include "target.h"
 

@@ -6,17 +6,16 @@
 #include <cmath>
 #include <sstream>
 
+#include "base/utf8.h"
 #include "report/markup.h"
 #include "sotto/records.h"
 #include "terminal.h"
 
 namespace sotto::cli {
-namespace {
 
-/// Lines of at most 96 characters, the later ones after `indent`.
-std::string wrapped(const std::string& text, const std::string& indent = "") {
+std::string wrapped(const std::string& text, const std::string& indent) {
   constexpr std::size_t kWidth = 96;
-  std::istringstream words(text);
+  std::istringstream words(for_terminal(text));
   std::string out;
   std::string line;
   for (std::string word; words >> word;) {
@@ -30,6 +29,8 @@ std::string wrapped(const std::string& text, const std::string& indent = "") {
   }
   return out + line + '\n';
 }
+
+namespace {
 
 std::string epsilon_cell(const Claim& claim) {
   return number_up(claim.epsilon) + (claim.vacuous() ? " (vacuous)" : "");

@@ -9,6 +9,9 @@
 
 namespace sotto::cli {
 
+/// Lines of at most 96 characters, the later ones after `indent`.
+std::string wrapped(const std::string& text, const std::string& indent = "");
+
 /// Every claim with epsilon and delta; theorems and assumptions below, by number.
 std::string claims_table(const std::vector<Claim>& claims);
 

@@ -12,6 +12,7 @@
 
 #include "base/nearest.h"
 #include "base/private_memory.h"
+#include "base/utf8.h"
 #include "command.h"
 #include "sotto/version.h"
 #include "transport/mpi/launcher.h"
@@ -134,7 +135,8 @@ int run(int argc, char** argv) {
     result = fail(ErrorKind::kIo, "standard output cannot be written");
   }
   if (result) return *result;
-  fmt::print(stderr, "sotto: {}\n", result.error().message);
+  // It may quote a file or another party.
+  fmt::print(stderr, "sotto: {}\n", for_terminal(result.error().message));
   return result.error().kind == ErrorKind::kUsage ? kUsage : kFailed;
 }
 

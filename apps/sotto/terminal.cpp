@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/utf8.h"
+
 namespace sotto::cli {
 namespace {
 
@@ -65,21 +67,26 @@ std::string shape_text(const SampleShape& shape) {
 }
 
 std::string Table::text() const {
-  std::vector<std::size_t> widths(rows_.front().size(), 0);
-  std::vector<bool> right(rows_.front().size(), rows_.size() > 1);
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
-    for (std::size_t c = 0; c < rows_[r].size() && c < widths.size(); ++c) {
-      widths[c] = std::max(widths[c], width(rows_[r][c]));
-      if (r > 0 && !numeric(rows_[r][c])) right[c] = false;
+  std::vector<std::vector<std::string>> rows = rows_;
+  // Cells may come from a stranger's file.
+  for (std::vector<std::string>& row : rows) {
+    for (std::string& cell : row) cell = one_line(cell);
+  }
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  std::vector<bool> right(rows.front().size(), rows.size() > 1);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (std::size_t c = 0; c < rows[r].size() && c < widths.size(); ++c) {
+      widths[c] = std::max(widths[c], width(rows[r][c]));
+      if (r > 0 && !numeric(rows[r][c])) right[c] = false;
     }
   }
   std::string text;
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
+  for (std::size_t r = 0; r < rows.size(); ++r) {
     std::string line;
-    for (std::size_t c = 0; c < rows_[r].size() && c < widths.size(); ++c) {
-      const std::string pad(widths[c] - width(rows_[r][c]), ' ');
+    for (std::size_t c = 0; c < rows[r].size() && c < widths.size(); ++c) {
+      const std::string pad(widths[c] - width(rows[r][c]), ' ');
       if (c > 0) line += "  ";
-      line += right[c] ? pad + rows_[r][c] : rows_[r][c] + pad;
+      line += right[c] ? pad + rows[r][c] : rows[r][c] + pad;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "identity/keys.h"
+#include "identity/key_files.h"
 #include "seeds.h"
 #include "sotto/policy.h"
 

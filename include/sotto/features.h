@@ -11,6 +11,9 @@
 
 namespace sotto {
 
+/// The l2 norm of every sample's features, but for one without any edge, whose features may be 0.
+inline constexpr double kFeatureNorm = 8.0;
+
 struct FeatureInfo {
   std::string_view name;
   std::string_view summary;

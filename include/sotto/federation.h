@@ -43,6 +43,7 @@ struct RoundPlan {
   RoundId round = 0;  // from 1
   std::vector<ClientGroup> groups;
   std::size_t split = 0;  // symbols in an envelope; 0: the whole report
+  Reported reported = Reported::kPayload;
   Payload payload = Payload::kWeights;
   bool fills_ball = false;  // whether payloads are made as long as the ball's norm
   double fill_floor = 0.0;  // but for those that are shorter than this
@@ -187,6 +188,8 @@ const GroupClaims& worst_group(std::span<const GroupClaims> groups);
 
 struct RunResult {
   std::vector<RoundMetrics> rounds;
+  /// Of the network and, behind it, the statistics that features are changed by, if any: see
+  /// network_weights().
   std::vector<float> model;
   std::string stopped;  // "rounds", "patience", or "budget": no client of a round had any left
   std::vector<GroupClaims> groups;
@@ -197,6 +200,10 @@ struct RunResult {
   const RoundMetrics* last_evaluated() const;
   const RoundMetrics* best() const;
 };
+
+/// The weights of the network alone, for features as they are computed: centring is folded into its
+/// first layer. `model` is that of a run, `network` the layout without statistics.
+std::vector<float> network_weights(const Layout& network, std::span<const float> model);
 
 /// Where trainers come from: make_torch_factory, or another engine.
 using MakeFactory =

@@ -25,15 +25,20 @@
 
 namespace sotto {
 
+/// What a mechanism's claimed epsilon speaks of.
+enum class GuaranteeUnit { kWeight, kVector, kReport };
+/// "weight", "vector" or "report".
+std::string_view name_of(GuaranteeUnit unit) noexcept;
+
 /// What one whole report guarantees. The default is "nothing at all".
 struct Guarantee {
   double epsilon = std::numeric_limits<double>::infinity();  // exact, rounded up
   double delta = 0.0;
   std::string statement;  // in words, for people
 
-  /// What the claimed epsilon speaks of: "weight", "vector" or "report", and the exact and claimed
-  /// values for one of them. Only a published claim that does not hold lies below the exact one.
-  std::string unit = "report";
+  /// What the claimed epsilon speaks of, and the exact and claimed values for one of them. Only a
+  /// published claim that does not hold lies below the exact one.
+  GuaranteeUnit unit = GuaranteeUnit::kReport;
   double unit_epsilon = std::numeric_limits<double>::infinity();
   double claimed_epsilon = std::numeric_limits<double>::infinity();
 
@@ -166,7 +171,8 @@ struct MechanismInfo {
   std::string_view input;
   std::string_view output;
   std::string_view guarantee;
-  std::string_view bias;       // "unbiased", or in which way it is biased
+  bool unbiased;               // for the rounded weight where there is a grid, and by default
+  std::string_view bias;       // the same in words, with what it depends on
   std::string_view reference;  // where it was published
   /// Why its authors hold the claimed epsilon for a whole client's; empty where they do not.
   std::string_view published_client_claim;

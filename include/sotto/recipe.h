@@ -17,6 +17,7 @@
 #include "sotto/choices.h"
 #include "sotto/image_view.h"
 #include "sotto/result.h"
+#include "sotto/statistics.h"
 
 namespace sotto {
 
@@ -85,6 +86,19 @@ struct Recipe {
     /// Whether clients' own records decide how records are encoded.
     bool trains_on_records() const { return data.empty() && epochs > 0; }
   } encode;
+
+  /// By which statistics features are changed before the network sees them.
+  struct Statistics {
+    StatisticSource mean = StatisticSource::kNone;
+    std::string data;               // public known set, with kPublic
+    std::int64_t rounds = 1;        // the first ones, in which clients report it, with kPrivate
+    std::string mechanism;          // of these rounds; empty: privacy.mechanism
+    std::optional<double> epsilon;  // of these rounds; not given: privacy.epsilon
+
+    bool on() const { return mean != StatisticSource::kNone; }
+    /// Whether clients report it.
+    bool reported() const { return mean == StatisticSource::kPrivate; }
+  } statistics;
 
   struct Train {
     Optimizer optimizer = Optimizer::kSgd;

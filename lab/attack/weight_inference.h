@@ -32,6 +32,9 @@ struct WeightAttack {
   std::uint64_t repetitions = 100;
   double weight = 0.2;     // what clients' values scatter around
   double deviation = 0.0;  // of clients' values; drawn once for a repetition
+  /// Above 0, clients' values are drawn anew in every round, around w plus a shift that all clients
+  /// of the round share: uniform between -tolerance and tolerance (the notebook of SRR-FL's code).
+  double tolerance = 0.0;
   std::uint64_t seed = 1;
   unsigned threads = 1;
 };
@@ -45,14 +48,16 @@ struct Estimate {
 /// After so many rounds. Errors are shares of the domain's size 2r.
 struct WeightFinding {
   std::uint64_t rounds = 0;
-  Estimate error;                      // of the average, against the mean of what clients held
-  Estimate error_to_weight;            // against w itself, which that mean scatters around
+  Estimate error;            // of the average, against the mean of what clients held in all rounds
+  Estimate error_to_round;   // against the mean of what they held in the last of these rounds
+  Estimate error_to_weight;  // against w itself, which those means scatter around
   std::optional<Estimate> corrected;   // after undoing the bias; none where it cannot be undone
   std::optional<Estimate> confidence;  // equation 10; none in the first round
 };
 
 struct WeightTheory {
   double error = 0.0;
+  double error_to_round = 0.0;
   double error_to_weight = 0.0;
   std::optional<double> confidence;
   double bias = 0.0;       // of the average, as a share of the domain

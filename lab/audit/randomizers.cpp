@@ -18,8 +18,8 @@ namespace {
 constexpr std::uint64_t kFirstLook = 5000;                      // trials of either input
 constexpr std::uint64_t kMostLearned = std::uint64_t{1} << 18;  // trials in all
 constexpr std::size_t kMostLearnedValues = std::size_t{1} << 23;
-/// That two batches begin with the same outputs is no chance where it has a probability below
-/// 2^-64.
+/// Two batches that begin with the same outputs are no coincidence where that has a probability
+/// below 2^-64.
 constexpr double kProbabilityBits = 64.0;
 
 /// Rows that begin all batches alike: a sixteenth of a batch, from 256 (a quarter of a small one)

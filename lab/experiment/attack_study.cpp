@@ -18,6 +18,8 @@ constexpr std::uint64_t kRepetitions = 1000;  // the paper has 100
 constexpr std::uint64_t kQuickRepetitions = 10;
 constexpr const char* kEpsilon = "privacy.epsilon";
 constexpr const char* kClients = "federation.clients";
+constexpr const char* kRounds = "federation.rounds";
+constexpr const char* kRadius = "privacy.radius";
 
 Result<std::vector<Combination>> grid_of(const std::vector<std::string>& texts) {
   std::vector<Vary> varied;
@@ -51,6 +53,7 @@ Result<AttackRow> row_of(const Experiment& experiment, const ExperimentRow& row,
   made.attack.repetitions = options.quick ? kQuickRepetitions : kRepetitions;
   made.attack.weight = row.mean;
   made.attack.deviation = row.sigma;
+  made.attack.tolerance = row.tolerance;
   made.attack.seed = options.seed;
   made.attack.threads = options.threads;
   return made;
@@ -74,9 +77,11 @@ Result<std::vector<AttackRow>> plan(const Experiment& experiment,
 }
 
 double varied_value(const AttackRow& row) {
-  return row.attack.parameters.contains("epsilon") && row.varied.front().first == kEpsilon
-             ? row.attack.parameters.at("epsilon")
-             : static_cast<double>(row.attack.clients);
+  const std::string& key = row.varied.front().first;
+  if (key == kRounds) return static_cast<double>(row.attack.rounds);
+  if (key == kRadius) return 2.0 * row.attack.range.radius;
+  if (key == kEpsilon) return row.attack.parameters.at("epsilon");
+  return static_cast<double>(row.attack.clients);
 }
 
 LineChart error_chart(const std::string& title, const std::string& x_label) {
@@ -163,11 +168,13 @@ nlohmann::ordered_json attack_json(const Experiment& experiment, const std::vect
          {"clients", row.attack.clients},
          {"rounds", row.attack.rounds},
          {"deviation", row.attack.deviation},
+         {"tolerance", row.attack.tolerance},
          {"paper", row.paper ? Json(row.paper->high) : Json(nullptr)},
          {"measured", row.compared().mean},
          {"standard_error", row.compared().standard_error},
          {"theory", row.compared_theory()},
          {"error", last.error.mean},
+         {"error_to_round", last.error_to_round.mean},
          {"error_to_weight", last.error_to_weight.mean},
          {"corrected", last.corrected ? Json(last.corrected->mean) : Json(nullptr)},
          {"confidence", last.confidence ? Json(last.confidence->mean) : Json(nullptr)},
@@ -180,15 +187,16 @@ nlohmann::ordered_json attack_json(const Experiment& experiment, const std::vect
 
 std::string attack_csv(const std::vector<AttackRow>& rows) {
   std::string text =
-      "label,clients,rounds,deviation,paper,measured,standard_error,theory,error,corrected,"
+      "label,clients,rounds,deviation,tolerance,paper,measured,standard_error,theory,error,"
+      "corrected,"
       "confidence\n";
   const auto maybe = [](const std::optional<Estimate>& value) {
     return value ? fmt::format("{}", value->mean) : std::string();
   };
   for (const AttackRow& row : rows) {
     const WeightFinding& last = row.found.last();
-    text += fmt::format("\"{}\",{},{},{},{},{},{},{},{},{},{}\n", row.label, row.attack.clients,
-                        row.attack.rounds, row.attack.deviation,
+    text += fmt::format("\"{}\",{},{},{},{},{},{},{},{},{},{},{}\n", row.label, row.attack.clients,
+                        row.attack.rounds, row.attack.deviation, row.attack.tolerance,
                         row.paper ? fmt::format("{}", row.paper->high) : "", row.compared().mean,
                         row.compared().standard_error, row.compared_theory(), last.error.mean,
                         maybe(last.corrected), maybe(last.confidence));
@@ -203,6 +211,10 @@ std::vector<LineChart> attack_charts(const Experiment& experiment,
                                 "epsilon of one report"));
   charts.push_back(
       varied_chart(rows, kClients, experiment.name + ": error by number of clients", "clients"));
+  charts.push_back(varied_chart(rows, kRounds, experiment.name + ": error by rounds",
+                                "rounds that the server has seen"));
+  charts.push_back(
+      varied_chart(rows, kRadius, experiment.name + ": error by size of the domain", "domain, 2r"));
   LineChart scatter = error_chart(experiment.name + ": error by scatter of clients' values",
                                   "deviation of clients' values");
   LineChart score = scatter;
@@ -216,6 +228,14 @@ std::vector<LineChart> attack_charts(const Experiment& experiment,
     const WeightFinding& last = row.found.last();
     if (row.varied.empty() && last.confidence && row.found.theory.confidence) {
       const double x = row.attack.deviation;
+      const std::string moved =
+          row.attack.tolerance > 0.0 ? ", tolerance " + short_number(row.attack.tolerance) : "";
+      if (!moved.empty()) {
+        series_of(scatter, "against the last round" + moved)
+            .points.emplace_back(x, last.error_to_round.mean);
+        series_of(score, "measured" + moved).points.emplace_back(x, last.confidence->mean);
+        continue;
+      }
       series_of(scatter, "against w").points.emplace_back(x, last.error_to_weight.mean);
       series_of(scatter, "against w: theory")
           .points.emplace_back(x, row.found.theory.error_to_weight);
@@ -223,7 +243,8 @@ std::vector<LineChart> attack_charts(const Experiment& experiment,
       series_of(score, "measured").points.emplace_back(x, last.confidence->mean);
       series_of(score, "theory").points.emplace_back(x, *row.found.theory.confidence);
     }
-    if (!row.varied.empty() && row.attack.deviation == 0.0 && row.attack.mechanism == "two-point") {
+    if (!row.varied.empty() && row.varied.front().first == kEpsilon &&
+        row.attack.deviation == 0.0 && row.attack.mechanism == "two-point") {
       Series& series =
           series_of(by_round, "epsilon " + short_number(row.attack.parameters.at("epsilon")));
       for (const WeightFinding& finding : row.found.by_round) {

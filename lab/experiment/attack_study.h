@@ -23,11 +23,15 @@ struct AttackRow {
   std::optional<PaperFigure> paper;
   double seconds = 0.0;
 
-  /// What the paper's figure stands beside: where clients' values scatter, the error against w.
+  /// What the paper's figure stands beside: with a tolerance the error against what clients held in
+  /// the last round, as the authors' notebook has it; where values scatter, the error against w.
   const Estimate& compared() const {
-    return attack.deviation > 0.0 ? found.last().error_to_weight : found.last().error;
+    const WeightFinding& last = found.last();
+    if (attack.tolerance > 0.0) return last.error_to_round;
+    return attack.deviation > 0.0 ? last.error_to_weight : last.error;
   }
   double compared_theory() const {
+    if (attack.tolerance > 0.0) return found.theory.error_to_round;
     return attack.deviation > 0.0 ? found.theory.error_to_weight : found.theory.error;
   }
 };
@@ -45,7 +49,8 @@ Result<std::vector<AttackRow>> measure_weight_inference(const Experiment& experi
 nlohmann::ordered_json attack_json(const Experiment& experiment, const std::vector<AttackRow>& rows,
                                    const AttackStudyOptions& options);
 std::string attack_csv(const std::vector<AttackRow>& rows);
-/// Error by epsilon, by number of clients and by scatter; confidence by rounds and by scatter.
+/// Error by epsilon, by number of clients, by rounds, by size of the domain and by scatter;
+/// confidence by rounds and by scatter.
 std::vector<LineChart> attack_charts(const Experiment& experiment,
                                      const std::vector<AttackRow>& rows);
 

@@ -141,7 +141,8 @@ Result<ExperimentRow> read_row(const toml::table& table, const std::string& plac
                      {"quick", into(row.quick)},
                      {"weights", into(row.weights)},
                      {"mean", into(row.mean)},
-                     {"sigma", into(row.sigma)}};
+                     {"sigma", into(row.sigma)},
+                     {"tolerance", into(row.tolerance)}};
   SOTTO_CHECK(read_keys(table, place, keys));
   if (row.label.empty()) {
     return fail(ErrorKind::kCorrupt,

@@ -19,10 +19,11 @@ struct ExperimentRow {
   std::vector<std::string> quick_vary;  // instead, in a quick run
   std::vector<PaperFigure> papers;      // one, or one for each combination of `vary`
   std::string note;
-  bool quick = true;     // false: left out of a quick run
-  double weights = 0.0;  // of a measurement: how many weights are perturbed
-  double mean = 0.2;     // of an attack: what clients' values scatter around
-  double sigma = 0.0;    // and by how much
+  bool quick = true;       // false: left out of a quick run
+  double weights = 0.0;    // of a measurement: how many weights are perturbed
+  double mean = 0.2;       // of an attack: what clients' values scatter around
+  double sigma = 0.0;      // and by how much
+  double tolerance = 0.0;  // by how much their mean moves from round to round
 };
 
 struct Experiment {

@@ -17,6 +17,7 @@
 #include "data/known.h"
 #include "experiment/process.h"
 #include "experiment/starter.h"
+#include "record/begun_run.h"
 
 namespace sotto {
 namespace {
@@ -57,16 +58,10 @@ std::uint64_t rounds_done(const StudyRun& run) {
 enum class Begun { kNo, kYes, kFinished };
 
 Result<Begun> state_of(const StudyRun& run) {
-  std::error_code code;
-  const std::filesystem::path file = run.out / "run.json";
-  if (!std::filesystem::exists(file, code)) return Begun::kNo;
-  SOTTO_TRY(const std::string text, read_text(file));
-  const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
-  if (!record.is_object() || !record.contains("recipe") || !record.contains("status")) {
-    return fail(ErrorKind::kCorrupt, file.string() + ": is not the record of a run");
-  }
-  const bool same = deciding(record["recipe"]) == deciding(run.recipe.to_json());
-  if (same && record["status"] == "finished") return Begun::kFinished;
+  SOTTO_TRY(const auto record, read_begun(run.out));
+  if (!record) return Begun::kNo;
+  const bool same = deciding(record->recipe) == deciding(run.recipe.to_json());
+  if (same && record->status == RunStatus::kFinished) return Begun::kFinished;
   if (!same && rounds_done(run) > rounds_of(run)) {
     return fail(ErrorKind::kUsage, run.out.string() + ": holds a run of " +
                                        std::to_string(rounds_done(run)) +
@@ -248,6 +243,9 @@ Result<std::vector<StudyRun>> plan_runs(const Study& study) {
 std::string missing_data(const Study& study, const std::vector<StudyRun>& runs) {
   for (const StudyRun& run : runs) {
     const KnownSet* const set = find_known_set(run.recipe.data.name);
+    if (set == nullptr && !std::filesystem::exists(run.recipe.data.name)) {
+      return run.recipe.data.name;
+    }
     if (set == nullptr || set->variants.empty()) continue;
     if (!find_files(*set, study.data_folder)) return std::string(set->name);
   }

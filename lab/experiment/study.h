@@ -58,7 +58,8 @@ struct StudyRun {
 /// All runs, in order; an error where any recipe is wrong, before anything is started.
 Result<std::vector<StudyRun>> plan_runs(const Study& study);
 
-/// The name of a known set that a run needs and that is not on this machine; empty: all are here.
+/// The name of a known set, or the path of a file, that a run needs and that is not on this
+/// machine; empty: all are here.
 std::string missing_data(const Study& study, const std::vector<StudyRun>& runs);
 
 struct StudyOptions {

@@ -14,9 +14,9 @@ namespace {
 constexpr std::size_t kMostRows = 500;  // of the table of rounds
 
 std::string status_chip(const RunRecord& run) {
-  const std::string_view css = run.status == "finished" ? "good"
-                               : run.status == "failed" ? "bad"
-                                                        : "warn";
+  const std::string_view css = run.status == RunStatus::kFinished ? "good"
+                               : run.status == RunStatus::kFailed ? "bad"
+                                                                  : "warn";
   return fmt::format("<span class=\"chip {}\">{}</span>", css, escape(status_words(run)));
 }
 
@@ -117,7 +117,8 @@ std::string rounds_section(const RunRecord& run) {
 
 std::string status_words(const RunRecord& run) {
   const bool early = run.stopped && *run.stopped != "rounds";
-  return early ? run.status + " early: " + *run.stopped : run.status;
+  const std::string words(name_of(run.status));
+  return early ? words + " early: " + *run.stopped : words;
 }
 
 std::string fact(std::string_view label, std::string_view value) {

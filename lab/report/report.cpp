@@ -45,7 +45,7 @@ Json json_of(const RunRecord& run) {
   for (const auto& [name, seconds] : run.timings) timings[name] = seconds;
   return {{"name", run.name},
           {"folder", run.folder.string()},
-          {"status", run.status},
+          {"status", name_of(run.status)},
           {"stopped", run.stopped ? Json(*run.stopped) : Json(nullptr)},
           {"started", run.started},
           {"seed", run.seed},

@@ -63,7 +63,7 @@ py::dict verify_mechanism(const std::string& name, const std::map<std::string, d
   }
   return py::dict(
       "mechanism"_a = name, "mechanism_id"_a = v.mechanism->id(), "parameters"_a = parameters,
-      "unit"_a = v.guarantee.unit, "claimed_epsilon"_a = v.guarantee.claimed_epsilon,
+      "unit"_a = name_of(v.guarantee.unit), "claimed_epsilon"_a = v.guarantee.claimed_epsilon,
       "exact_epsilon"_a = v.guarantee.unit_epsilon, "report_epsilon"_a = v.guarantee.epsilon,
       "outputs"_a = v.mechanism->outputs(), "delta"_a = v.guarantee.delta, "holds"_a = v.holds(),
       "statement"_a = v.guarantee.statement,

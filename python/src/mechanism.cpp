@@ -208,7 +208,7 @@ py::tuple release(const Aggregator& aggregator) {
 py::dict to_dict(const Guarantee& guarantee) {
   using namespace py::literals;
   return py::dict("epsilon"_a = guarantee.epsilon, "delta"_a = guarantee.delta,
-                  "statement"_a = guarantee.statement, "unit"_a = guarantee.unit,
+                  "statement"_a = guarantee.statement, "unit"_a = name_of(guarantee.unit),
                   "unit_epsilon"_a = guarantee.unit_epsilon,
                   "claimed_epsilon"_a = guarantee.claimed_epsilon, "units"_a = guarantee.units);
 }

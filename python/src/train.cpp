@@ -91,7 +91,8 @@ py::tuple run(const std::string& text, const std::string& place,
     const Claim* const promise = client_claim(result.claims);
     record["client_claim"] = promise != nullptr ? to_json(*promise) : nlohmann::json(nullptr);
   }
-  return py::make_tuple(record.dump(), tensors_of(made->layout(), result.model));
+  return py::make_tuple(record.dump(),
+                        tensors_of(made->layout(), network_weights(made->layout(), result.model)));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ Background lowered(const Background& from, double floor) {
 /// Chunk by chunk, neighbours of one tensor counted together.
 std::vector<ChunkKind> chunks_in_order(const Mechanism& mechanism, std::uint64_t split) {
   const std::size_t outputs = mechanism.outputs();
-  const bool by_weight = mechanism.guarantee().unit == "weight";
+  const bool by_weight = mechanism.guarantee().unit == GuaranteeUnit::kWeight;
   if (split == 0 || split >= outputs || !by_weight) {
     return {{mechanism.background(0, outputs), 1}};
   }

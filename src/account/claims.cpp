@@ -12,7 +12,6 @@
 #include <limits>
 #include <utility>
 
-#include "account/claim_text.h"
 #include "account/releases.h"
 #include "account/shuffled/sampled_claim.h"
 #include "account/shuffled/shuffled_claim.h"
@@ -29,7 +28,15 @@ constexpr std::pair<double, Colluders> kColluding[] = {{0.9, Colluders::kTenth},
 
 /// What the guarantee of a mechanism's unit is about.
 Unit unit_of(const Guarantee& guarantee) {
-  return value_in<Unit>(kUnitNames, guarantee.unit).value_or(Unit::kReport);
+  switch (guarantee.unit) {
+    case GuaranteeUnit::kWeight:
+      return Unit::kWeight;
+    case GuaranteeUnit::kVector:
+      return Unit::kVector;
+    case GuaranteeUnit::kReport:
+      break;
+  }
+  return Unit::kReport;
 }
 
 class ClaimTable {
@@ -74,7 +81,7 @@ class ClaimTable {
     std::string name;
     Guarantee guarantee;
     std::uint64_t outputs = 0;
-    bool by_weight() const { return guarantee.unit == "weight"; }
+    bool by_weight() const { return guarantee.unit == GuaranteeUnit::kWeight; }
   };
 
   /// The one mechanism of a training that has no other but its variants, of these the worst.

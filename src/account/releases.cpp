@@ -20,7 +20,7 @@ ReleaseKind kind_of(const Mechanism& mechanism, const Guarantee& guarantee) {
   if (guarantee.gaussian_ratio > 0.0) {
     kind.ratio = guarantee.gaussian_ratio;
     kind.coupling = mechanism.background(0, mechanism.outputs()).coupling;
-  } else if (guarantee.delta > 0.0 || guarantee.unit != "weight") {
+  } else if (guarantee.delta > 0.0 || guarantee.unit != GuaranteeUnit::kWeight) {
     kind.epsilon = guarantee.epsilon;
     kind.delta = guarantee.delta;
   } else {
@@ -96,7 +96,7 @@ RoundCost cost_of(const Turn& turn) {
       delta = std::max(delta, guarantee.delta);
       alpha = std::max(alpha,
                        exact::multiply_up(guarantee.alpha, static_cast<double>(guarantee.units)));
-      if (guarantee.unit == "weight") weights = std::max(weights, guarantee.units);
+      if (guarantee.unit == GuaranteeUnit::kWeight) weights = std::max(weights, guarantee.units);
     }
     // One that dominates all: of pure ones that with the largest epsilon and number of weights, of
     // Gaussian noise the largest ratio. A mixture has what is true of every whole report.

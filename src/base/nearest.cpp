@@ -26,6 +26,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
+  // Nobody mistypes a name of that length; a stranger's recipe may have one to keep us busy.
+  constexpr std::size_t kLongest = 1000;
+  if (name.size() > kLongest) return "";
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "bound/fill_ball.h"
+#include "plan/feature_statistics.h"
 
 namespace sotto {
 
@@ -98,6 +99,25 @@ std::span<const std::uint32_t> Client::rows_of(std::span<const std::uint32_t> sa
   return rows_;
 }
 
+/// Fills the place of the features' mean in weights_ with that of the client's own: over its
+/// samples and their views, in one fixed order.
+void Client::report_features(std::span<const std::uint32_t> rows) {
+  const TensorSpec& mean = layout_->tensors()[feature_tensors(*layout_).mean];
+  features_.resize(mean.size);
+  std::vector<double> sums(mean.size, 0.0);
+  std::int64_t label = 0;
+  for (const std::uint32_t row : rows) {
+    fill_batch(*settings_.data, std::span(&row, 1), settings_.preprocess, nullptr, features_,
+               std::span(&label, 1));
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<double>(features_[i]);
+  }
+  const auto share = 1.0 / static_cast<double>(rows.size());
+  weights_.assign(layout_->size(), 0.0F);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    weights_[mean.offset + i] = static_cast<float>(sums[i] * share);
+  }
+}
+
 /// Fills weights_ with the client's payload; returns the seconds that training took.
 Result<double> Client::train(const RoundPlan& plan, std::span<const float> model, ClientTask& task,
                              std::vector<float>& state) {
@@ -109,6 +129,11 @@ Result<double> Client::train(const RoundPlan& plan, std::span<const float> model
     return 0.0;
   }
   const Stopwatch training;
+  if (plan.reported == Reported::kFeatureMean) {
+    report_features(rows_of(task.samples));
+    state = std::move(task.state);
+    return training.seconds();
+  }
   if (plan.payload == Payload::kGradient) {
     SOTTO_CHECK(
         trainer_.gradient(*settings_.data, rows_of(task.samples), settings_.preprocess, weights_));

@@ -86,6 +86,7 @@ class Client {
   Result<double> train_or_keep_still(const RoundPlan& plan, std::span<const float> model,
                                      ClientTask& task, std::vector<float>& state);
   std::span<const std::uint32_t> rows_of(std::span<const std::uint32_t> samples);
+  void report_features(std::span<const std::uint32_t> rows);
   /// What a client without samples has learned: nothing.
   void keep_still(const RoundPlan& plan, std::span<const float> model);
   Result<void> send(const RoundPlan& plan, const ClientGroup& group, ClientTask& task,
@@ -99,6 +100,7 @@ class Client {
   std::vector<float> weights_;        // reused from client to client
   std::vector<float> slice_;          // of the tensors of one part
   std::vector<std::uint32_t> rows_;   // of its samples and their views
+  std::vector<float> features_;       // of one of them
 };
 
 /// Cuts a report into envelopes and hands them on; `hash`, if there is one, takes their bytes.

@@ -9,6 +9,7 @@
 #include "client/work.h"
 #include "plan/baselines.h"
 #include "plan/budget.h"
+#include "plan/feature_statistics.h"
 #include "plan/round_plan.h"
 #include "server/attendance.h"
 #include "shuffle/report_form.h"
@@ -90,7 +91,7 @@ Result<Outline> outline_of(const Recipe& recipe, const ParticipantOptions& optio
     if (!network) return fail(ErrorKind::kRefused, network.error().message);
     outline.work = work_of(recipe, *network);
     SOTTO_CHECK(identity::check(limits, outline.work));
-    outline.layout = network->layout();
+    outline.layout = add_feature_tensors(recipe, network->layout(), input.size());
     if (recipe.bound.range != RangeRule::kFixed) {
       BitSource bits = BitSource::from_seed(seed, "initialise");
       outline.initial = network->initialise(bits);
@@ -113,6 +114,9 @@ Result<Outline> outline_of(const Recipe& recipe, const ParticipantOptions& optio
 identity::PlanFacts named_facts(const Recipe& recipe, const ParticipantOptions& options) {
   identity::PlanFacts facts;
   facts.mechanisms = {recipe.privacy.mechanism};
+  if (recipe.statistics.reported()) {
+    facts.mechanisms.push_back(statistics_mechanism(recipe).name);
+  }
   facts.shuffle = name_of(recipe.shuffle.mode);
   facts.model = recipe.model.file.empty() ? recipe.model.name : recipe.model.file;
   facts.recipe = recipe.fingerprint();
@@ -154,12 +158,7 @@ Result<std::unique_ptr<Participant>> Participant::make(const Recipe& recipe,
       recipe, std::move(options), std::move(outline.layout), outline.work, std::move(planner)));
   participant->ledger_ = std::move(ledger);
   SOTTO_TRY(participant->whole_, participant->whole_cost());
-  SOTTO_TRY(const std::vector<Part> first,
-            participant->planner_.parts(1, participant->own_group()));
-  SOTTO_CHECK(participant->check_policy(first));
-  SOTTO_TRY(const ReportForm form,
-            ReportForm::make(first, static_cast<std::size_t>(recipe.shuffle.split)));
-  SOTTO_CHECK(participant->check_chunks(form.chunks()));
+  SOTTO_CHECK(participant->check_first_rounds());
   SOTTO_CHECK(participant->ledger_->set_limits(participant->options_.name, participant->dataset_,
                                                participant->options_.limits));
   SOTTO_CHECK(participant->set_up(make_factory));
@@ -216,6 +215,20 @@ Result<void> Participant::check_policy(std::span<const Part> parts) const {
   facts.rounds = whole_.rounds;
   facts.work = work_;
   return identity::check(*options_.policy, facts);
+}
+
+/// Of each kind of rounds the first.
+Result<void> Participant::check_first_rounds() const {
+  const Schedule& schedule = planner_.schedule();
+  for (std::size_t slot = 0; slot < schedule.slots().size(); ++slot) {
+    SOTTO_TRY(const std::vector<Part> parts,
+              planner_.parts(schedule.first_round_of(slot), own_group()));
+    SOTTO_CHECK(check_policy(parts));
+    SOTTO_TRY(const ReportForm form,
+              ReportForm::make(parts, static_cast<std::size_t>(recipe_.shuffle.split)));
+    SOTTO_CHECK(check_chunks(form.chunks()));
+  }
+  return {};
 }
 
 /// Small chunks take far more memory than the weights in them.

@@ -3,7 +3,18 @@
 // It trains by the code of the simulation. What it sends is decided by the recipe, which it reads
 // itself: of a task it takes the round, the weights and the ranges that earlier rounds moved, and
 // refuses one whose mechanisms are not those that the recipe then gives. It pays before it reads
-// data, and a report that exists is the only one it will ever send for its round.
+// data, and a report that exists is the only one it will ever send for its round:
+//
+//   state of a round  its task is given    of another model  it is taken  a later report is made
+//   new               paid, then -> made   the same          -            new
+//   paid              -> made              -> made           -            paid
+//   made              the same report      declined          -> taken     made
+//   taken             the same report      declined          taken        -> gone
+//   gone              declined             declined          -            gone
+//
+// A round that the client's limits, its policy or its own reading of the recipe forbid is declined
+// in every state, and stays in it. The state is the ledger's: a client that is killed and started
+// again goes on in it. `paid` is where one was killed while it made its report.
 #pragma once
 
 #include <filesystem>
@@ -61,7 +72,25 @@ struct ParticipantOptions {
   std::function<void(const std::string&)> on_note;
 };
 
-class Participant {
+/// Who makes a client's reports.
+class ReportMaker {
+ public:
+  virtual ~ReportMaker() = default;
+  /// The client's report. kRefused: the round is declined. Any other error: the client cannot go
+  /// on.
+  virtual Result<std::vector<Envelope>> report(const TaskHeader& task,
+                                               std::span<const float> model) = 0;
+  /// What the last report was made for, by this client's own reading of recipe and task.
+  virtual const Contract& contract() const = 0;
+  /// Reports that a batch with this client's must have.
+  virtual std::uint32_t minimum() const = 0;
+  /// The receiver has the last report for good.
+  virtual Result<void> delivered() = 0;
+  /// What this client's account has been charged.
+  virtual Result<Spent> spent() const = 0;
+};
+
+class Participant final : public ReportMaker {
  public:
   /// Refuses a recipe that clients of their own processes cannot follow, and one that goes beyond
   /// the client's policy.
@@ -69,17 +98,15 @@ class Participant {
                                                    std::shared_ptr<Ledger> ledger,
                                                    const MakeFactory& make_factory);
 
-  /// The client's report. kRefused: the client has no budget for it, its policy forbids it, or the
-  /// task is not the recipe's.
-  Result<std::vector<Envelope>> report(const TaskHeader& task, std::span<const float> model);
-  /// What the last report was made for, by this client's own reading of recipe and task.
-  const Contract& contract() const { return contract_; }
-  /// Reports that a batch with this client's must have: the recipe's number, or its own if larger.
-  std::uint32_t minimum() const;
-  /// The receiver has the last report for good.
-  Result<void> delivered();
-  /// What this client's account has been charged.
-  Result<Spent> spent() const { return ledger_->spent(options_.name, dataset_); }
+  /// kRefused: the client has no budget for it, its policy forbids it, the task is not the
+  /// recipe's, or the report of its round is not there any more.
+  Result<std::vector<Envelope>> report(const TaskHeader& task,
+                                       std::span<const float> model) override;
+  const Contract& contract() const override { return contract_; }
+  /// The recipe's number, or the client's own if that is larger.
+  std::uint32_t minimum() const override;
+  Result<void> delivered() override;
+  Result<Spent> spent() const override { return ledger_->spent(options_.name, dataset_); }
   std::size_t weights() const { return layout_.size(); }
 
  private:
@@ -96,6 +123,7 @@ class Participant {
   Result<std::vector<Part>> parts_of(const TaskHeader& task);
   /// What the whole training costs this client if it is in every round, as its ledger counts.
   Result<Spent> whole_cost() const;
+  Result<void> check_first_rounds() const;
   Result<void> check_chunks(std::size_t chunks) const;
   /// Compares what is asked for now with the policy.
   Result<void> check_policy(std::span<const Part> parts) const;

@@ -1,8 +1,10 @@
 #include "client/recipe_training.h"
 
 #include "plan/baselines.h"
+#include "plan/feature_statistics.h"
 #include "plan/round_plan.h"
 #include "sotto/features.h"
+#include "train/changed_features.h"
 
 namespace sotto {
 namespace {
@@ -63,6 +65,10 @@ Result<std::shared_ptr<const TrainerFactory>> recipe_factory(const Recipe& recip
   }
   SOTTO_TRY(auto factory, make_factory(request));
   SOTTO_CHECK(check_trainer(recipe, *factory));
+  if (recipe.statistics.on()) {
+    Layout layout = add_feature_tensors(recipe, factory->layout(), request.input.size());
+    return change_features(std::move(factory), std::move(layout));
+  }
   return factory;
 }
 

@@ -39,7 +39,7 @@ class Normaliser {
   std::array<float, 256> table_;
 };
 
-/// What chance decided for one sample. The draws are in the order of the members.
+/// What was drawn for one sample. The draws are in the order of the members.
 struct Augmentation {
   std::ptrdiff_t shift_x = 0;  // of the source, by cropping
   std::ptrdiff_t shift_y = 0;

@@ -1,5 +1,3 @@
-#include "data/features.h"
-
 #include <algorithm>
 #include <array>
 #include <type_traits>
@@ -7,6 +5,7 @@
 #include "base/machine.h"
 #include "base/nearest.h"
 #include "base/parallel.h"
+#include "data/feature_map.h"
 
 namespace sotto {
 namespace {

@@ -15,14 +15,13 @@
 #include <array>
 #include <numbers>
 
-#include "data/features.h"
+#include "data/feature_map.h"
 #include "data/wavelets.h"
 
 namespace sotto {
 namespace {
 
 constexpr std::size_t kAngles = kWaveletAngles;
-constexpr double kNorm = 8.0;     // of a sample's features
 constexpr float kTrace = 0.02F;   // of magnitudes in a cell: below it there is no edge
 constexpr float kAnyEdge = 0.3F;  // what is kept of the mean over angles
 constexpr float kBrightness = 0.5F;
@@ -70,7 +69,7 @@ class Gabor final : public FeatureMap {
       divide_by_cell_norm(maps, cells, kTrace);
       weigh_down_mean(maps);
     }
-    centre_and_scale(out, kNorm);
+    centre_and_scale(out, kFeatureNorm);
   }
 
  private:

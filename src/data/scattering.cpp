@@ -17,7 +17,7 @@
 #include <array>
 #include <numbers>
 
-#include "data/features.h"
+#include "data/feature_map.h"
 #include "data/wavelets.h"
 
 namespace sotto {
@@ -27,7 +27,6 @@ constexpr std::size_t kAngles = kWaveletAngles;
 constexpr std::size_t kMaps = 1 + 2 * kAngles + kAngles * kAngles;  // of a channel
 constexpr double kSigma = 0.8;                                      // of the finer scale, pixels
 constexpr double kXi = 3.0 * std::numbers::pi / 4.0;                // radians a pixel
-constexpr double kNorm = 8.0;                                       // of a sample's features
 constexpr float kTrace = 0.02F;  // of magnitudes in a cell: below it there is no edge
 constexpr float kBrightness = 0.5F;
 
@@ -58,7 +57,7 @@ class Scattering final : public FeatureMap {
       compute_cells(cells_.empty() ? features : std::span(cells_));
       if (!cells_.empty()) pool_cells(features);
     }
-    centre_and_scale(out, kNorm);
+    centre_and_scale(out, kFeatureNorm);
   }
 
  private:

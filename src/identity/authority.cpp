@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "identity/authority_files.h"
-#include "identity/keys.h"
+#include "identity/key_files.h"
 #include "identity/x509.h"
 
 namespace sotto::identity {

@@ -6,7 +6,7 @@
 #include <array>
 #include <tuple>
 
-#include "identity/keys.h"
+#include "identity/key_files.h"
 #include "identity/xchacha20_poly1305.h"
 
 namespace sotto::identity {

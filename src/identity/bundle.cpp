@@ -2,7 +2,7 @@
 #include <openssl/err.h>
 
 #include "base/file.h"
-#include "identity/keys.h"
+#include "identity/key_files.h"
 #include "identity/x509.h"
 
 namespace sotto::identity {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "account/ledger/ledger_database.h"
-#include "identity/keys.h"
+#include "identity/key_files.h"
 
 namespace sotto::identity {
 namespace {

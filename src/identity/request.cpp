@@ -9,7 +9,7 @@
 
 #include <cstring>
 
-#include "identity/keys.h"
+#include "identity/key_files.h"
 
 namespace sotto::identity {
 namespace {

@@ -161,6 +161,7 @@ const Registration em_registration = {
              .input = "a weight in [c - r, c + r], rounded to a grid of step 10^-precision",
              .output = "a value of the same grid",
              .guarantee = "alpha-CLDP, and epsilon-LDP with epsilon = alpha D / 2, for each weight",
+             .unbiased = false,
              .bias = "biased towards the centre of the range",
              .reference = "Truex et al. 2020 (LDP-Fed), Ordinal-CLDP",
              .published_client_claim =

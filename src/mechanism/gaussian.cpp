@@ -180,6 +180,7 @@ const Registration gaussian_registration = {
              .input = "a vector of l2 norm at most L",
              .output = "a multiple of sigma / 16 for each coordinate",
              .guarantee = "(epsilon, delta)-LDP for the whole vector",
+             .unbiased = true,
              .bias = "unbiased",
              .reference = "Balle, Wang 2018 (the analytic Gaussian mechanism)",
              .parameters = kParameters},

@@ -46,6 +46,7 @@ const Registration grr_registration = {
              .input = "a weight in [c - r, c + r], rounded to 10^-precision",
              .output = "a grid value, decoded to c + (y - c) / (p - q)",
              .guarantee = "epsilon-LDP for each weight",
+             .unbiased = true,
              .bias = "unbiased on the grid; towards c with debias = 0",
              .reference = "Kairouz, Bonawitz, Ramage 2016 (k-ary randomized response)",
              .published_client_claim = kParameterShuffling,

@@ -39,6 +39,7 @@ const Registration hybrid_registration = {
              .input = "a weight in [c - r, c + r], rounded to the grid of step 10^-p",
              .output = "a lattice value as of piecewise, or one of two as of two-point",
              .guarantee = "epsilon-LDP for each weight",
+             .unbiased = true,
              .bias = "unbiased for the rounded weight",
              .reference = "Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu 2019 (ICDE)",
              .parameters = kParameters},

@@ -109,6 +109,7 @@ const Registration laplace_registration = {
              .input = "a weight in [c - r, c + r], rounded to a grid of step 10^-precision",
              .output = "a value of the grid, also beyond the range",
              .guarantee = "epsilon-LDP for each weight",
+             .unbiased = true,
              .bias = "unbiased",
              .reference = "Dwork et al. 2006; Ghosh, Roughgarden, Sundararajan 2009",
              .parameters = kParameters},

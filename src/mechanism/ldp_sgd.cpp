@@ -197,6 +197,7 @@ const Registration ldp_sgd_registration = {
              .input = "a vector of l2 norm at most L",
              .output = "a vector of fixed length, 16 bits a coordinate",
              .guarantee = "epsilon-LDP for the whole vector",
+             .unbiased = true,
              .bias = "unbiased",
              .reference = "Duchi, Jordan, Wainwright 2018; Erlingsson et al. 2020, Algorithm 1",
              .parameters = kParameters},

@@ -32,6 +32,7 @@ const Registration ldpfl_1_registration = {
          .input = "features in sign-magnitude (whole, fraction), or bits without those",
          .output = "one bit for each bit of the code",
          .guarantee = "between epsilon and 2 epsilon for the whole report, computed exactly",
+         .unbiased = true,
          .bias = "unbiased for each bit",
          .reference = "Chamikara et al. 2022 (LDPFL), Theorem 1",
          .published_client_claim =

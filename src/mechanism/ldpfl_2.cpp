@@ -35,6 +35,7 @@ const Registration ldpfl_2_registration = {
          .input = "features in sign-magnitude (whole, fraction), or bits without those",
          .output = "one bit for each bit of the code",
          .guarantee = "no useful one: about 3/2 B ln(coefficient) for B bits, computed exactly",
+         .unbiased = true,
          .bias = "unbiased for each bit",
          .reference = "Chamikara et al. 2022 (LDPFL), Theorem 2",
          .published_client_claim =

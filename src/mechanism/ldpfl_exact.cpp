@@ -71,6 +71,7 @@ const Registration ldpfl_exact_registration = {
                       "classes, a class index as the last value",
              .output = "one bit for each bit of the code, then one for each class",
              .guarantee = "epsilon-LDP for the whole report, label included",
+             .unbiased = true,
              .bias = "unbiased for each bit",
              .reference = "this project, after LDPFL; Kairouz, Bonawitz, Ramage 2016 for the label",
              .parameters = kParameters},

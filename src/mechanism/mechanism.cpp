@@ -86,6 +86,18 @@ Result<void> check_domain(std::string_view name, const Domain& domain) {
 
 }  // namespace
 
+std::string_view name_of(GuaranteeUnit unit) noexcept {
+  switch (unit) {
+    case GuaranteeUnit::kWeight:
+      return "weight";
+    case GuaranteeUnit::kVector:
+      return "vector";
+    case GuaranteeUnit::kReport:
+      break;
+  }
+  return "report";
+}
+
 std::string_view name_of(MechanismKind kind) noexcept {
   switch (kind) {
     case MechanismKind::kValue:

@@ -76,6 +76,7 @@ const Registration none_registration = {
              .input = "a weight in [-1024, 1024]",
              .output = "the weight, to 2^-32",
              .guarantee = "none: epsilon is infinite",
+             .unbiased = true,
              .bias = "unbiased",
              .reference = "the baseline of every system",
              .parameters = {}},

@@ -66,6 +66,7 @@ const Registration optimal_registration = {
              .input = "a weight in [c - r, c + r], rounded to the grid of step 10^-p",
              .output = "one of some hundred values, from a convex program solved for epsilon",
              .guarantee = "epsilon-LDP for each weight",
+             .unbiased = true,
              .bias = "unbiased for the rounded weight",
              .reference = "derived in docs/research/proofs.md; compare Kairouz, Oh, Viswanath 2016 "
                           "(extremal mechanisms) and Wang et al. 2019",

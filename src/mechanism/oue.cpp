@@ -30,6 +30,7 @@ const Registration oue_registration = {
              .input = "a one-hot vector of k bits: the largest value counts as the 1",
              .output = "k bits",
              .guarantee = "epsilon-LDP for the whole vector",
+             .unbiased = true,
              .bias = "unbiased",
              .reference = "Wang, Blocki, Li, Jha 2017 (optimized unary encoding)",
              .parameters = kParameters},

@@ -30,6 +30,7 @@ const Registration piecewise_registration = {
              .input = "a weight in [c - r, c + r], rounded to the grid of step 10^-p",
              .output = "a lattice value in [c - rC, c + rC], C = (H + 1) / (H - 1), H = e^(eps/2)",
              .guarantee = "epsilon-LDP for each weight",
+             .unbiased = true,
              .bias = "unbiased for the rounded weight",
              .reference = "Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu 2019 (ICDE)",
              .parameters = kParameters},

@@ -44,7 +44,7 @@ std::optional<double> asked_cap(const Parameters& parameters) {
   return has(parameters, "cap") ? std::optional(get(parameters, "cap")) : std::nullopt;
 }
 
-class PrivUnit final : public VectorMechanism {
+class PrivUnit final : public VectorMechanism, public PrivUnitParts {
  public:
   PrivUnit(Domain domain, const Parameters& parameters, double caution)
       : VectorMechanism("privunit.v1", std::move(domain), parameters),
@@ -124,6 +124,41 @@ class PrivUnit final : public VectorMechanism {
     const double floor = first == 0 && count == outputs() ? exact::round_down(outside) : 0.0;
     return {exact_epsilon(), floor, coupling_};
   }
+  Coins coins_of(const StreamKey& key) const override {
+    BlockStream stream(key);
+    return coins_from(coins(stream));
+  }
+  Combination plan_of(const Coins& coins, bool is_zero, std::span<const BlockSums> sums,
+                      std::span<Uncertainty> off) const override {
+    FastVector fast;
+    fast.dimension = dimension();
+    fast.psi = coins.psi;
+    fast.psi_error = coins.psi_error;
+    WideSum squares, products;
+    for (std::size_t block = 0; block < sums.size(); ++block) {
+      squares.add(sums[block].square);
+      products.add(sums[block].product);
+      const double error = deviate_error(sums[block].radii);
+      off[block].flat = error;
+      fast.noise.add(sums[block].radii, error, count_of(block));
+    }
+    fast.square = squares.value();
+    fast.length = length_of(sums);
+    fast.minus = coins.sign > last_plus(is_zero ? 0.0 : fast.length);
+    fast.along = products.value() / fast.length;
+    const FastPlan plan = plan_fast(fast);
+    for (Uncertainty& block : off) {
+      block = {cautious(plan.off.flat * block.flat), cautious(plan.off.of_value),
+               cautious(plan.off.of_input)};
+    }
+    return {dimension() == 1 ? 0.0 : plan.a, plan.b, static_cast<double>(largest_symbol())};
+  }
+  PackedSymbols symbols_of(std::span<const float> bounded, const StreamKey& key) const override {
+    PackedSymbols symbols(dimension(), symbol_bits());
+    sample(bounded, key, 1, symbols);
+    return symbols;
+  }
+
   std::vector<Constant> constants() const override {
     return {integer_constant("p", cap_.p), integer_constant("q", cap_.q),
             integer_constant("dimension", dimension()),
@@ -189,66 +224,67 @@ class PrivUnit final : public VectorMechanism {
 
   void sample(std::span<const float> input, BitSource& bits, unsigned threads,
               PackedSymbols& out) const override {
-    const StreamKey key(bits);
-    Lanes work = lanes(key, threads);
-    const auto coin = coins(work);
-    const bool inside = coin[1] < p_;
-    FastVector fast;
-    fast.dimension = dimension();
-    find_angle(inside, coin[2], fast);
+    sample(input, StreamKey(bits), threads, out);
+  }
 
+  Coins coins_from(const std::array<std::uint64_t, 4>& words) const {
+    FastVector fast;
+    find_angle(is_inside(words), words[2], fast);
+    return {words[0], fast.psi, fast.psi_error};
+  }
+  bool is_inside(const std::array<std::uint64_t, 4>& words) const { return words[1] < p_; }
+
+  void sample(std::span<const float> input, const StreamKey& key, unsigned threads,
+              PackedSymbols& out) const {
+    Lanes work = lanes(key, threads);
+    const auto words = coins(work);
     const auto noise = std::make_unique_for_overwrite<double[]>(blocks() * kBlock);
-    std::vector<WideSum> squares(blocks()), products(blocks()), input_squares(blocks());
-    std::vector<RadiusRange> radii(blocks());
+    std::vector<BlockSums> sums(blocks());
     for_blocks(work, [&](Lane& lane, std::size_t block) {
       const std::size_t count = count_of(block), all = padded(count);
       const float* const x = input_of(input, block, lane);
       double* const to = noise.get() + block * kBlock;
       lane.stream.seek(block);
       lane.stream.fill(std::span(lane.words64(), all));
-      radii[block] = normals(lane.words64(), all / 2, to);
+      sums[block].radii = normals(lane.words64(), all / 2, to);
       std::fill(to + count, to + all, 0.0);
-      squares[block] = dot(to, to, all);
-      products[block] = dot(to, x, all);
-      input_squares[block] = dot(x, x, all);
+      sums[block].square = dot(to, to, all);
+      sums[block].product = dot(to, x, all);
+      sums[block].input = dot(x, x, all);
     });
-    fast.square = total(squares).value();
-    fast.length = std::sqrt(total(input_squares).value());
-    fast.minus = coin[0] > last_plus(fast.length);
+    const bool is_zero = std::all_of(sums.begin(), sums.end(), [](const BlockSums& block) {
+      return block.input.value() == 0.0;
+    });
     std::vector<float> axis;
-    if (fast.length > 0.0) {
-      fast.along = total(products).value() / fast.length;
-    } else {  // without a direction of its own, a zero vector takes the first axis
+    if (is_zero) {  // without a direction of its own, a zero vector takes the first axis
       axis.assign(dimension(), 0.0F);
       axis[0] = 1.0F;
       input = axis;
-      fast.length = 1.0;
-      fast.along = noise[0];
+      sums[0].input.add(1.0);
+      sums[0].product = {noise[0], 0.0};
     }
-    std::vector<double> errors(blocks());
-    for (std::size_t block = 0; block < blocks(); ++block) {
-      errors[block] = deviate_error(radii[block]);
-      fast.noise.add(radii[block], errors[block], count_of(block));
-    }
-
-    const FastPlan plan = plan_fast(fast);
-    const Combination how{dimension() == 1 ? 0.0 : plan.a, plan.b,
-                          static_cast<double>(largest_symbol())};
+    std::vector<Uncertainty> off(blocks());
+    const Combination how = plan_of(coins_from(words), is_zero, sums, off);
     std::vector<unsigned char> sure(blocks(), 1);
     for_blocks(work, [&](Lane& lane, std::size_t block) {
       const std::size_t count = count_of(block);
-      const Uncertainty off{cautious(plan.off.flat * errors[block]), cautious(plan.off.of_value),
-                            cautious(plan.off.of_input)};
       const bool all_sure =
-          combine_surely(how, off, noise.get() + block * kBlock, input_of(input, block, lane),
-                         padded(count), lane.symbols32());
+          combine_surely(how, off[block], noise.get() + block * kBlock,
+                         input_of(input, block, lane), padded(count), lane.symbols32());
       sure[block] = all_sure || dimension() == 1 ? 1 : 0;
       out.write(block * kBlock, std::span<const std::int32_t>(lane.symbols32(), count));
     });
     if (std::find(sure.begin(), sure.end(), 0) != sure.end()) {
-      const Real unit = uniform_from(coin[2], 64, after_coin(work, 2));
-      sample_exactly(input, find_angle_exactly(inside, fast.minus, unit), sure, work, out);
+      const Real unit = uniform_from(words[2], 64, after_coin(work, 2));
+      const bool minus = words[0] > last_plus(is_zero ? 0.0 : length_of(sums));
+      sample_exactly(input, find_angle_exactly(is_inside(words), minus, unit), sure, work, out);
     }
+  }
+
+  static double length_of(std::span<const BlockSums> sums) {
+    WideSum all;
+    for (const BlockSums& block : sums) all.add(block.input);
+    return std::sqrt(all.value());
   }
 
   double cautious(double bound) const { return caution_ == 0.0 ? 0.0 : caution_ * bound; }
@@ -313,6 +349,10 @@ Result<std::unique_ptr<Mechanism>> make_privunit(Domain domain, const Parameters
   return std::make_unique<PrivUnit>(std::move(domain), parameters, caution);
 }
 
+const PrivUnitParts* privunit_parts(const Mechanism& mechanism) {
+  return dynamic_cast<const PrivUnitParts*>(&mechanism);
+}
+
 const Registration privunit_registration = {
     .info = {.name = "privunit",
              .kind = MechanismKind::kVector,
@@ -320,6 +360,7 @@ const Registration privunit_registration = {
              .input = "a vector of l2 norm at most L",
              .output = "a vector of nearly fixed length, 8 or 16 bits a coordinate",
              .guarantee = "(epsilon, delta)-LDP for the whole vector; delta is rounding alone",
+             .unbiased = true,
              .bias = "unbiased",
              .reference = "Bhowmick et al. 2018; Asi, Feldman, Talwar 2022",
              .parameters = kParameters},

@@ -31,6 +31,7 @@ const Registration rappor_registration = {
              .input = "a one-hot vector of k bits: the largest value counts as the 1",
              .output = "k bits",
              .guarantee = "epsilon-LDP for the whole vector",
+             .unbiased = true,
              .bias = "unbiased",
              .reference = "Erlingsson, Pihur, Korolova 2014 (RAPPOR), basic one-time form",
              .parameters = kParameters},

@@ -34,6 +34,7 @@ const Registration rr_bits_registration = {
              .input = "features in sign-magnitude (whole, fraction), or bits without those",
              .output = "one bit for each bit of the code",
              .guarantee = "epsilon-LDP for the whole report",
+             .unbiased = true,
              .bias = "unbiased for each bit",
              .reference = "Chamikara et al. 2022 (LDPFL), eq. 11; Warner 1965",
              .parameters = kParameters},

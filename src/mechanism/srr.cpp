@@ -99,6 +99,7 @@ const Registration srr_registration = {
              .input = "a weight in [c - r, c + r], rounded to 10^-precision",
              .output = "a grid value in [c - r, c + r]",
              .guarantee = "epsilon-LDP for each weight",
+             .unbiased = false,
              .bias = "biased towards c; debias takes the linear part away",
              .reference = "Varun, Feng, Wang, Sural, Hong 2024 (SRR-FL), eq. 3-8",
              .published_client_claim = kParameterShuffling,

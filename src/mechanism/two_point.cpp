@@ -186,6 +186,7 @@ const Registration two_point_registration = {
              .input = "a weight in [c - r, c + r]",
              .output = "c + rE or c - rE, E = (e^eps + 1) / (e^eps - 1)",
              .guarantee = "epsilon-LDP for each weight",
+             .unbiased = true,
              .bias = "unbiased",
              .reference = "Sun, Qian, Chen 2021 (LDP-FL), Algorithm 2",
              .published_client_claim = kParameterShuffling,

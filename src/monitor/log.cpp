@@ -52,8 +52,8 @@ std::string log_line(double time, const std::string& role, const Event& event,
   nlohmann::ordered_json json = {{"time", utc_text(time)}, {"role", role}};
   json.update(to_json(event));
   if (suppressed > 0) json["suppressed"] = suppressed;
-  // A reason may quote a stranger's bytes.
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  // A reason may quote a stranger's bytes, and logs are read on terminals: nothing but ASCII.
+  return json.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace sotto::monitor

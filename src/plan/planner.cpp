@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/feature_statistics.h"
 #include "plan/ranges.h"
 #include "recipe/recipe_check.h"
 #include "recipe/tensor_rules.h"
@@ -26,18 +27,22 @@ Result<Planner> Planner::make(const Recipe& recipe, const Layout& layout,
   planner.layers_ = layers_of(layout, sent_tensors(recipe, layout));
   std::vector<std::size_t> sizes;
   for (const LayerTensors& layer : planner.layers_) sizes.push_back(layer.weights);
+  const std::uint64_t before = statistics_rounds(recipe);
   auto schedule = Schedule::make(recipe.schedule.mode, sizes,
-                                 static_cast<std::uint64_t>(recipe.federation.rounds),
+                                 static_cast<std::uint64_t>(recipe.federation.rounds) - before,
                                  static_cast<std::uint64_t>(recipe.schedule.cycles));
   if (!schedule) return at(recipe.file, schedule.error());
+  schedule->begin_with(Reported::kFeatureMean, before);
   planner.schedule_ = std::move(*schedule);
   std::vector<std::optional<double>> turns(recipe.privacy.client_budgets.begin(),
                                            recipe.privacy.client_budgets.end());
   if (turns.empty()) turns.emplace_back();
+  // A stranger's recipe may have a hundred thousand of them.
+  std::map<std::optional<double>, std::size_t> groups;
   for (const std::optional<double>& budget : turns) {
-    const auto known = std::ranges::find(planner.budgets_, budget);
-    planner.turns_.push_back(static_cast<std::size_t>(known - planner.budgets_.begin()));
-    if (known == planner.budgets_.end()) planner.budgets_.push_back(budget);
+    const auto [group, fresh] = groups.try_emplace(budget, groups.size());
+    planner.turns_.push_back(group->second);
+    if (fresh) planner.budgets_.push_back(budget);
   }
   SOTTO_TRY(const MechanismInfo* const info, find_mechanism(recipe.privacy.mechanism));
   planner.budget_parameter_ = budget_parameter(*info).value_or("");
@@ -110,6 +115,10 @@ Result<std::vector<Part>> Planner::parts(RoundId round, std::size_t group) const
   const std::size_t index = schedule_.slot_of(round);
   if (const auto known = made_.find({index, group}); known != made_.end()) return known->second;
   const Slot& slot = schedule_.slots()[index];
+  if (slot.reported == Reported::kFeatureMean) {
+    SOTTO_TRY(Part part, statistics_part(recipe_, *layout_));
+    return made_[{index, group}] = {std::move(part)};
+  }
   std::vector<std::size_t> tensors;
   std::size_t weights = 0;
   for (const std::size_t layer : slot.layers) {

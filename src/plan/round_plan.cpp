@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "plan/baselines.h"
 #include "plan/encode_plan.h"
+#include "plan/feature_statistics.h"
 #include "plan/planner.h"
 #include "recipe/sample_form.h"
 #include "server/exposure_log.h"
@@ -64,7 +65,7 @@ Result<Layout> layout_of(const Recipe& recipe, const Outline& shape,
                          const MakeFactory& make_factory) {
   if (recipe.model.file.empty()) {
     SOTTO_TRY(const Network network, find_network(recipe.model.name, shape.input, shape.classes));
-    return network.layout();
+    return add_feature_tensors(recipe, network.layout(), shape.input.size());
   }
   if (!make_factory) {
     return fail(ErrorKind::kUsage, recipe.file +
@@ -96,8 +97,9 @@ RoundPlan recipe_plan(const Recipe& recipe, RoundId round) {
   RoundPlan plan;
   plan.round = round;
   plan.split = static_cast<std::size_t>(recipe.shuffle.split);
+  plan.reported = reported_in(recipe, round);
   plan.payload = recipe.bound.payload;
-  plan.fills_ball = recipe.bound.normalize;
+  plan.fills_ball = recipe.bound.normalize && plan.reported == Reported::kPayload;
   plan.fill_floor = recipe.bound.floor;
   if (recipe.shuffle.mode == ShuffleMode::kLatency) plan.latency = recipe.shuffle.latency;
   return plan;

@@ -52,6 +52,13 @@ Result<Schedule> Schedule::make(const std::string& name, std::span<const std::si
   return schedule;
 }
 
+void Schedule::begin_with(Reported reported, std::uint64_t rounds) {
+  if (rounds == 0) return;
+  for (std::size_t& slot : order_) ++slot;
+  slots_.insert(slots_.begin(), Slot{{}, 0.0, reported});
+  order_.insert(order_.begin(), rounds, std::size_t{0});
+}
+
 std::size_t Schedule::slot_of(RoundId round) const {
   if (!has(round)) throw std::invalid_argument("a round that the schedule does not have");
   return order_[round - 1];

@@ -13,6 +13,7 @@
 
 #include "sotto/result.h"
 #include "sotto/stages.h"
+#include "sotto/statistics.h"
 
 namespace sotto {
 
@@ -20,6 +21,8 @@ namespace sotto {
 struct Slot {
   std::vector<std::size_t> layers;  // ascending
   double share = 0.0;               // of the budget, for all these layers together
+  /// What is no payload has neither layers nor a share.
+  Reported reported = Reported::kPayload;
 
   bool operator==(const Slot&) const = default;
 };
@@ -41,6 +44,9 @@ class Schedule {
   /// `name` must be one of schedules().
   static Result<Schedule> make(const std::string& name, std::span<const std::size_t> sizes,
                                std::uint64_t rounds, std::uint64_t cycles);
+
+  /// Puts so many rounds in front of all others, in which clients report something else.
+  void begin_with(Reported reported, std::uint64_t rounds);
 
   /// Different slots, in the order of their first round.
   const std::vector<Slot>& slots() const noexcept { return slots_; }

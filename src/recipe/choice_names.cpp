@@ -21,5 +21,6 @@ std::string_view name_of(RateDecay decay) { return name(decay); }
 std::string_view name_of(ShuffleMode mode) { return name(mode); }
 std::string_view name_of(FeatureLayer layer) { return name(layer); }
 std::string_view name_of(TestRecords records) { return name(records); }
+std::string_view name_of(StatisticSource source) { return name(source); }
 
 }  // namespace sotto

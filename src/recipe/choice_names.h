@@ -5,6 +5,7 @@
 
 #include "base/names.h"
 #include "sotto/choices.h"
+#include "sotto/statistics.h"
 
 namespace sotto {
 
@@ -36,6 +37,11 @@ inline constexpr Name<FeatureLayer> kFeatureLayerNames[] = {{FeatureLayer::kFlat
                                                             {FeatureLayer::kScores, "scores"}};
 inline constexpr Name<TestRecords> kTestRecordsNames[] = {{TestRecords::kRandomized, "randomized"},
                                                           {TestRecords::kPlain, "plain"}};
+inline constexpr Name<StatisticSource> kStatisticSourceNames[] = {
+    {StatisticSource::kNone, "none"},
+    {StatisticSource::kPrivate, "private"},
+    {StatisticSource::kPublic, "public"},
+};
 
 /// The table of a choice, by its type.
 constexpr std::span<const Name<FederationMode>> names_of(FederationMode) {
@@ -53,6 +59,9 @@ constexpr std::span<const Name<RateDecay>> names_of(RateDecay) { return kRateDec
 constexpr std::span<const Name<ShuffleMode>> names_of(ShuffleMode) { return kShuffleModeNames; }
 constexpr std::span<const Name<FeatureLayer>> names_of(FeatureLayer) { return kFeatureLayerNames; }
 constexpr std::span<const Name<TestRecords>> names_of(TestRecords) { return kTestRecordsNames; }
+constexpr std::span<const Name<StatisticSource>> names_of(StatisticSource) {
+  return kStatisticSourceNames;
+}
 
 /// The choice that is called `name`; nothing where none is.
 template <class T>

@@ -15,6 +15,7 @@
 #include "recipe/encode_keys.h"
 #include "recipe/recipe_check.h"
 #include "recipe/recipe_keys.h"
+#include "recipe/statistics_keys.h"
 #include "recipe/tensor_rules.h"
 
 namespace sotto {
@@ -158,6 +159,7 @@ Result<Recipe> parse_recipe(std::string_view text, const std::string& place,
   SOTTO_CHECK(check_recipe(given, recipe));
   SOTTO_CHECK(check_baselines(given, recipe));
   SOTTO_CHECK(check_encode(place, given, recipe));
+  SOTTO_CHECK(check_statistics(given, recipe));
   if (recipe.output.name.empty()) {
     recipe.output.name = std::filesystem::path(place).stem().string();
   }

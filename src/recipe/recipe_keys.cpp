@@ -9,6 +9,7 @@
 #include "plan/schedule.h"
 #include "recipe/encode_keys.h"
 #include "recipe/recipe_bindings.h"
+#include "recipe/statistics_keys.h"
 #include "sotto/features.h"
 #include "sotto/mechanism.h"
 
@@ -238,6 +239,7 @@ std::vector<KeyBinding> make_bindings() {
           "radius of the range that weights are clipped to; 1 if not given"),
   };
   add_mechanism_parameters(bindings);
+  for (KeyBinding& binding : statistics_bindings()) bindings.push_back(std::move(binding));
   for (KeyBinding& binding : encode_bindings()) bindings.push_back(std::move(binding));
   const KeyBinding more[] = {
       limits("privacy.client_budgets", AT(privacy.client_budgets), "number above 0", positive,

@@ -29,7 +29,7 @@ nlohmann::json run_json(const RunFacts& facts) {
   nlohmann::json json = {
       {"format", kRunFormat},
       {"name", recipe.output.name},
-      {"status", facts.status},
+      {"status", name_of(facts.status)},
       {"started", facts.started},
       {"recipe", recipe.to_json()},
       {"recipe_file", recipe.file},

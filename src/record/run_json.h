@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "record/run_status.h"
 #include "server/setup.h"
 #include "sotto/federation.h"
 
@@ -14,7 +15,7 @@ struct RunFacts {
   const Recipe& recipe;
   const Setup& setup;
   const RunResult& result;
-  std::string status;
+  RunStatus status = RunStatus::kRunning;
   std::string started;
   std::optional<LedgerHead> ledger;  // where the ledger ends now
   unsigned ranks = 1;

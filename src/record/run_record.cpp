@@ -105,11 +105,12 @@ Result<void> read_model_and_data(const Fields& run, RunRecord& record) {
 }
 
 Result<void> read_status(const Fields& run, RunRecord& record) {
-  SOTTO_TRY(record.status, run.text("status"));
-  if (record.status != "finished" && record.status != "running" && record.status != "failed") {
-    return tl::unexpected(
-        run.wrong("status", "\"finished\", \"running\" or \"failed\"", record.status));
+  SOTTO_TRY(const std::string name, run.text("status"));
+  const auto status = value_in<RunStatus>(kRunStatusNames, name);
+  if (!status) {
+    return tl::unexpected(run.wrong("status", "\"finished\", \"running\" or \"failed\"", name));
   }
+  record.status = *status;
   if (run.has("stopped")) {
     SOTTO_TRY(record.stopped, run.text("stopped"));
   }
@@ -143,7 +144,7 @@ Result<RunRecord> read_record(const std::filesystem::path& file) {
   }
   SOTTO_CHECK(read_status(run, record));
   SOTTO_CHECK(read_model_and_data(run, record));
-  const bool finished = record.status == "finished";
+  const bool finished = record.status == RunStatus::kFinished;
   if (finished || run.has("timings")) {
     SOTTO_TRY(const Fields timings, run.object("timings"));
     for (const auto& item : timings.json().items()) {
@@ -198,7 +199,7 @@ Result<void> read_metrics(const std::filesystem::path& file, RunRecord& record) 
     const std::string_view content = rest.substr(0, end);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     // Only a line without its end can be one that was being written when the run broke off.
-    const bool cut_off = end == std::string_view::npos && record.status != "finished";
+    const bool cut_off = end == std::string_view::npos && record.status != RunStatus::kFinished;
     const std::string place = file.string() + ':' + std::to_string(line);
     auto json = parse_json(content, file.string(), line);
     if (!json) {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "record/run_status.h"
 #include "sotto/claims.h"
 #include "sotto/result.h"
 
@@ -62,7 +63,7 @@ struct RunRecord {
   std::uint64_t threads = 0;
   TextPairs versions;
   std::string started;
-  std::string status;                  // finished, running, failed
+  RunStatus status = RunStatus::kRunning;
   std::optional<std::string> stopped;  // rounds, patience, budget
 
   std::string model;

@@ -34,7 +34,7 @@ class LocalLearning {
                      std::vector<double>& train_seconds);
   void summarize(const std::vector<EvaluationSums>& sums, RoundMetrics& metrics) const;
   Result<void> remember();
-  nlohmann::json record(const char* status) const {
+  nlohmann::json record(RunStatus status) const {
     return run_json({recipe_, setup_, result_, status, started_, std::nullopt});
   }
   std::span<float> weights_of(std::size_t client) {
@@ -76,7 +76,7 @@ Result<void> LocalLearning::restore() {
   all.clients = clients_;
   all.claims = result_.claims;
   result_.groups = {all};
-  return folder_.write_record(record("running"));
+  return folder_.write_record(record(RunStatus::kRunning));
 }
 
 Result<void> LocalLearning::train(RoundId number, bool evaluates, std::vector<EvaluationSums>& sums,
@@ -174,7 +174,7 @@ Result<RunResult> LocalLearning::execute() {
     if (options_.on_round) options_.on_round(metrics);
   }
   result_.stopped = "rounds";
-  const nlohmann::json json = record("finished");
+  const nlohmann::json json = record(RunStatus::kFinished);
   SOTTO_CHECK(folder_.write_record(json));
   result_.record = std::make_shared<const nlohmann::json>(json);
   result_.total_seconds = whole.seconds();

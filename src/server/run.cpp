@@ -28,6 +28,7 @@
 #include "server/run_result.h"
 #include "server/server_step.h"
 #include "server/setup.h"
+#include "server/statistics_step.h"
 #include "transport/mpi/mpi_transport.h"
 
 namespace sotto {
@@ -65,7 +66,7 @@ class Run {
     if (options_.on_note) options_.on_note(text);
   }
   Result<void> claim();
-  Result<nlohmann::json> record(const char* status) const;
+  Result<nlohmann::json> record(RunStatus status) const;
 
   /// The simulated clients; null where clients are processes.
   ClientPool* pool() { return setup_.simulated ? setup_.simulated->pool.get() : nullptr; }
@@ -111,11 +112,13 @@ Result<void> Run::restore() {
     attendance_ = std::move(checkpoint->attendance);
     SOTTO_CHECK(replay());
     note("resuming after round " + std::to_string(result_.rounds.size()));
+  } else {
+    SOTTO_CHECK(start_statistics(recipe_, options_, setup_.factory->layout(), result_.model));
   }
   // A killed run may have written a line for a round that its last checkpoint does not know.
   SOTTO_CHECK(folder_.write_metrics(result_.rounds));
   SOTTO_CHECK(claim());
-  SOTTO_TRY(const nlohmann::json json, record("running"));
+  SOTTO_TRY(const nlohmann::json json, record(RunStatus::kRunning));
   return folder_.write_record(json);
 }
 
@@ -253,15 +256,16 @@ void Run::step(RoundId number, const RoundPlan& plan, const CollectedRound& coll
       note("round " + std::to_string(number) + ": " + std::to_string(came.dropped) +
            " chunks did not open or are not what the round asked for; they are left out");
     }
-    if (released == 0) {
+    if (released == 0)
       note("round " + std::to_string(number) + ": " + came.withheld + "; nothing is released");
-    }
   }
   const Layout& layout = setup_.factory->layout();
+  if (plan.reported != Reported::kPayload) {
+    return apply_statistics(plan, collected, result_.rounds, layout, result_.model);
+  }
   std::vector<Range> ranges = planner_.ranges();
   for (const TensorMean& mean : combine(plan, collected, planner_.adapts())) {
-    const TensorSpec& tensor = layout.tensors()[mean.tensor];
-    server_.apply(number, tensor.offset, mean.values, result_.model);
+    server_.apply(number, layout.tensors()[mean.tensor].offset, mean.values, result_.model);
     if (planner_.adapts()) {
       ranges[mean.tensor] = adapted_range(mean.values, mean.noise_variance, recipe_.bound.margin,
                                           ranges[mean.tensor]);
@@ -307,7 +311,8 @@ Result<void> Run::evaluate(RoundMetrics& metrics) {
 }
 
 bool Run::should_evaluate(RoundId number) const {
-  return number % recipe_.federation.evaluate_every == 0 || number == recipe_.federation.rounds;
+  return number > statistics_rounds(recipe_) &&
+         (number % recipe_.federation.evaluate_every == 0 || number == recipe_.federation.rounds);
 }
 
 Result<void> Run::remember() {
@@ -323,7 +328,7 @@ Result<void> Run::remember() {
   return folder_.write_metrics(result_.rounds);
 }
 
-Result<nlohmann::json> Run::record(const char* status) const {
+Result<nlohmann::json> Run::record(RunStatus status) const {
   SOTTO_TRY(const std::optional<LedgerHead> ledger, budget_.head());
   return run_json({recipe_, setup_, result_, status, started_, ledger,
                    options_.ranks ? options_.ranks->size() : 1, options_.coins});
@@ -351,7 +356,7 @@ Result<RunResult> Run::execute() {
   if (result_.stopped.empty())
     result_.stopped = out_of_patience(recipe_.federation, result_) ? "patience" : "rounds";
   SOTTO_CHECK(claim());
-  SOTTO_TRY(const nlohmann::json json, record("finished"));
+  SOTTO_TRY(const nlohmann::json json, record(RunStatus::kFinished));
   if (folder_.writes()) {
     SOTTO_CHECK(setup_.factory->save(result_.model, folder_.model_path()));
     SOTTO_CHECK(certify_run(folder_, recipe_, options_, worst_group(result_.groups), budget_));

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "plan/feature_statistics.h"
 #include "plan/round_plan.h"
 
 namespace sotto {
@@ -23,11 +24,12 @@ ServerStep::ServerStep(const Recipe& recipe)
       lr_(recipe.server.lr),
       momentum_(recipe.server.momentum),
       cosine_(recipe.server.decay == RateDecay::kCosine),
-      rounds_(static_cast<double>(recipe.federation.rounds)) {}
+      before_(statistics_rounds(recipe)),
+      rounds_(static_cast<double>(recipe.federation.rounds - before_)) {}
 
 double ServerStep::rate(RoundId round) const {
   if (!cosine_) return lr_;
-  return lr_ * 0.5 * (1.0 + std::cos(std::numbers::pi * (round - 1.0) / rounds_));
+  return lr_ * 0.5 * (1.0 + std::cos(std::numbers::pi * (round - before_ - 1.0) / rounds_));
 }
 
 void ServerStep::apply(RoundId round, std::size_t offset, std::span<const double> values,

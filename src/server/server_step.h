@@ -5,7 +5,8 @@
 //   model     model + lr_t * velocity
 //
 // With payload weights, lr 1 and no momentum the model is the mean itself, to the last bit.
-// lr_t of round t out of T is lr, or lr (1 + cos(pi (t - 1) / T)) / 2 with decay "cosine".
+// lr_t of round t out of T (rounds that report statistics aside) is lr, or lr (1 + cos(pi (t - 1) /
+// T)) / 2 with decay "cosine".
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,8 @@ class ServerStep {
   double lr_;
   double momentum_;
   bool cosine_;
-  double rounds_;
+  RoundId before_;  // rounds that move no weight
+  double rounds_;   // that do
   std::vector<float> velocity_;
 };
 

@@ -2,6 +2,7 @@
 // payloads bounded, perturbed and added there, and only the sums of symbols come back.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -55,6 +56,27 @@ class DeviceRounds {
   };
   /// Clients of equally many samples, whose optimizers have made equally many steps.
   virtual Result<void> run(std::span<Client> clients, const Task& task) = 0;
+
+  /// How many clients send a gradient at once; 0: this device takes no such rounds.
+  virtual std::size_t most_gradient_clients() const noexcept { return 0; }
+  /// Clients of equally many samples that send the gradient at the model.
+  struct GradientTask {
+    std::span<const float> model;
+    std::span<const std::uint32_t> clients;
+    /// Of one client; asked from several threads.
+    std::function<std::span<const std::uint32_t>(std::uint32_t client)> samples;
+    std::function<BitSource(std::uint32_t client)> perturb;
+    bool fills_ball = false;  // as RoundPlan says it
+    double fill_floor = 0.0;
+    std::span<const Part> parts;
+    /// Of each client one for each part; null: they are only added up.
+    std::vector<std::vector<Report>>* reports = nullptr;
+  };
+  virtual Result<void> run_gradients(const GradientTask& task) {
+    static_cast<void>(task);
+    return fail(ErrorKind::kInternal, "this device takes no gradients");
+  }
+
   /// The reports that were added since the last call, one sum for each mechanism.
   virtual Result<std::vector<SummedEnvelope>> take_sums(RoundId round) = 0;
 

@@ -1,8 +1,9 @@
-// Nearest names, layouts, SHA-256, results.
+// Nearest names, text for terminals, layouts, SHA-256, results.
 #include <gtest/gtest.h>
 
 #include "base/nearest.h"
 #include "base/sha256.h"
+#include "base/utf8.h"
 #include "sotto/layout.h"
 #include "sotto/result.h"
 #include "temporary_folder.h"
@@ -33,10 +34,30 @@ TEST(Nearest, FindsWhatWasMeant) {
   EXPECT_EQ(nearest("medical", names), "medical-mnist");  // what was typed is its beginning
   EXPECT_EQ(nearest("quantum", names), "");
   EXPECT_EQ(nearest("x", {}), "");
+  // So long a name is compared with nothing: a stranger's can be a megabyte.
+  EXPECT_EQ(nearest(std::string(1000, 'x'), std::vector{std::string(999, 'x')}).size(), 999U);
+  EXPECT_EQ(nearest(std::string(1001, 'x'), std::vector{std::string(1000, 'x')}), "");
   EXPECT_EQ(did_you_mean("minst", names), "; did you mean 'mnist'?");
   EXPECT_EQ(did_you_mean("quantum", names), "");
   EXPECT_EQ(join(names, "|"), "none|srr|two-point|mnist|medical-mnist");
   EXPECT_EQ(join({}), "");
+}
+
+TEST(Text, MovesNoCursorAndHidesNothing) {
+  EXPECT_EQ(for_terminal("\x1b[8m gone\r\x7f\n\tnext"), "\\x1b[8m gone\\x0d\\x7f\n\tnext");
+  EXPECT_EQ(one_line("a\nsotto: b"), "a\\x0asotto: b");
+  EXPECT_EQ(for_terminal("h\u00e9 \u4e16 \U0001f600"), "h\u00e9 \u4e16 \U0001f600");
+  // The eight-bit controls, as characters and as bytes; text that runs backwards; ends of lines.
+  EXPECT_EQ(for_terminal("\u009b8m"), "\\x9b8m");
+  EXPECT_EQ(for_terminal("\x9b"
+                         "8m"),
+            "\\x9b8m");
+  EXPECT_EQ(one_line("\u202egniht\u2069\u2028"), "\\u202egniht\\u2069\\u2028");
+  // What is no character: too long a form of ESC, a surrogate, a beginning without an end.
+  EXPECT_EQ(for_terminal("\xc0\x9b"), "\\xc0\\x9b");
+  EXPECT_EQ(for_terminal("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+  EXPECT_EQ(for_terminal("\xf0\x9f\x98"), "\\xf0\\x9f\\x98");
+  EXPECT_EQ(for_terminal(std::string_view("\0", 1)), "\\x00");
 }
 
 TEST(Layout, TensorsLieOneAfterTheOther) {

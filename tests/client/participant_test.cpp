@@ -8,83 +8,11 @@
 #include <chrono>
 
 #include "client/work.h"
-#include "sotto/native.h"
-#include "temporary_folder.h"
+#include "participant_parts.h"
+#include "plan/feature_statistics.h"
 
 namespace sotto::rpc {
 namespace {
-
-/// Four numbers and one of three classes.
-Recipe csv_recipe(const std::vector<std::string>& settings = {}) {
-  constexpr const char* kText =
-      "[data]\nname = \"public.csv\"\nshape = [1, 1, 4]\nclasses = 3\n[model]\nname = \"linear\"\n"
-      "[train]\nlr = 0.1\nbatch_size = 4\n[federation]\nclients = 3\nrounds = 5\n"
-      "[privacy]\nmechanism = \"two-point\"\nepsilon = 2.0\nradius = 0.5\n";
-  auto recipe = parse_recipe(kText, "test.toml", settings);
-  EXPECT_TRUE(recipe) << recipe.error().message;
-  return *recipe;
-}
-
-Result<std::shared_ptr<const TrainerFactory>> native(const TrainerRequest& request) {
-  return make_native_factory(request, {});
-}
-
-class ParticipantTest : public testing::Test {
- protected:
-  Result<std::unique_ptr<Participant>> make(const Recipe& recipe, const std::string& data,
-                                            const MakeFactory& factory = native,
-                                            const std::string& name = "ada") {
-    ParticipantOptions options;
-    options.name = name;
-    options.clients = static_cast<std::uint32_t>(recipe.federation.clients);
-    options.task = "task";
-    options.data = data;
-    options.limits = Limits::unlimited();
-    options.policy = policy;
-    options.on_note = [this](const std::string& text) { notes.push_back(text); };
-    auto ledger = open_ledger(folder / (name + ".sqlite"));
-    EXPECT_TRUE(ledger) << ledger.error().message;
-    return Participant::make(recipe, std::move(options), std::move(*ledger), factory);
-  }
-  static TaskHeader task_of(const Recipe& recipe, RoundId round) {
-    const Network network = find_network(recipe.model.name, {1, 1, 4}, 3).value();
-    const Planner planner = Planner::make(recipe, network.layout(), {}, 1.0).value();
-    TaskHeader task;
-    task.round = round;
-    task.weights = network.layout().size();
-    const std::vector<Part> parts = planner.parts(round, 0).value();
-    for (const Part& part : parts) {
-      task.parts.push_back(
-          {std::string(part.mechanism->id()), part.tensors, part.spec.domain.ranges});
-    }
-    return task;
-  }
-  /// Sizes of the envelopes of a report on this data.
-  std::vector<std::size_t> sizes(const Recipe& recipe, const std::string& data,
-                                 const MakeFactory& factory = native) {
-    const auto participant = make(recipe, data, factory, "c" + std::to_string(++made_));
-    EXPECT_TRUE(participant) << data << ": " << participant.error().message;
-    if (!participant) return {};
-    const std::vector<float> model((*participant)->weights(), 0.01F);
-    const auto report = (*participant)->report(task_of(recipe, 1), model);
-    EXPECT_TRUE(report) << data << ": " << report.error().message;
-    std::vector<std::size_t> sizes;
-    if (report) {
-      for (const Envelope& envelope : *report) sizes.push_back(envelope.serialize().size());
-    }
-    return sizes;
-  }
-
-  TemporaryFolder folder;
-  std::vector<std::string> notes;
-  std::optional<identity::Policy> policy;
-
- private:
-  int made_ = 0;
-};
-
-constexpr const char* kComplete =
-    "a,b,c,d,label\n1,2,3,4,0\n2,3,4,5,1\n3,4,5,6,2\n4,5,6,7,0\n5,6,7,8,1\n6,7,8,9,2\n";
 
 TEST_F(ParticipantTest, WhateverItsDataTheClientReportsInOneSize) {
   const std::vector<std::pair<const char*, std::string>> sets = {
@@ -200,6 +128,53 @@ TEST_F(ParticipantTest, AReportIsNotSentAgainForAnotherModel) {
   for (std::size_t i = 0; i < same->size(); ++i) {
     EXPECT_EQ((*same)[i].serialize(), (*report)[i].serialize());
   }
+}
+
+/// A client's first rounds report statistics by its own reading of the recipe, whatever it is asked
+/// for; and the model that its contract names is the whole one, statistics included.
+TEST_F(ParticipantTest, StatisticsAreReportedAsTheRecipeSays) {
+  const std::vector<std::string> settings = {"data.name=embedded",     "data.features=gabor",
+                                             "bound.payload=gradient", "privacy.mechanism=privunit",
+                                             "privacy.epsilon=4",      "statistics.mean=private",
+                                             "statistics.epsilon=2"};
+  constexpr const char* kText =
+      "[model]\nname = \"linear\"\n[federation]\nclients = 3\nrounds = 5\n[data]\n"
+      "name = \"embedded\"\n";
+  const auto recipe = parse_recipe(kText, "test.toml", settings);
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  const auto participant = make(*recipe, folder.write("complete.csv", kComplete).string());
+  ASSERT_TRUE(participant) << participant.error().message;
+  const Network network = find_network("linear", {1, 1, 833}, 10).value();
+  const Layout layout = add_feature_tensors(*recipe, network.layout(), 833);
+  ASSERT_EQ((*participant)->weights(), layout.size());
+  const Planner planner = Planner::make(*recipe, layout, {}, 1.0).value();
+  const auto task = [&](RoundId round, RoundId parts_of) {
+    TaskHeader header;
+    header.round = round;
+    header.weights = layout.size();
+    for (const Part& part : planner.parts(parts_of, 0).value()) {
+      header.parts.push_back(
+          {std::string(part.mechanism->id()), part.tensors, part.spec.domain.ranges});
+    }
+    return header;
+  };
+  std::vector<float> model(layout.size(), 0.01F);
+  // A gradient in place of the mean, or a second mean, is not the recipe's.
+  EXPECT_FALSE((*participant)->report(task(1, 2), model));
+  EXPECT_FALSE((*participant)->report(task(2, 1), model));
+  ASSERT_TRUE((*participant)->report(task(1, 1), model));
+  EXPECT_NE((*participant)->contract().mechanisms[0].find("privunit"), std::string::npos);
+  EXPECT_EQ((*participant)->contract().model, model_digest(model));
+  const std::string digest = (*participant)->contract().digest();
+  model.back() = 2.0F;  // the scale of one feature
+  const auto other = (*participant)->report(task(1, 1), model);
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("another model"), std::string::npos);
+  ASSERT_TRUE((*participant)->report(task(2, 2), model));
+  EXPECT_NE((*participant)->contract().digest(), digest);
+  const auto spent = (*participant)->spent();
+  ASSERT_TRUE(spent);
+  EXPECT_EQ(spent->rounds, 2U);
 }
 
 /// A recipe that the policy does not name costs its reader nothing.

@@ -155,8 +155,8 @@ TEST_P(Device, AddsTheReportsOfManyClients) {
 
 INSTANTIATE_TEST_SUITE_P(All, Device, testing::ValuesIn(value_samples()), name_of_case);
 
-TEST(DeviceMechanism, HasNoKernelForVectorsAndBits) {
-  for (const std::string_view name : {"privunit", "rappor"}) {
+TEST(DeviceMechanism, HasNoKernelForBitsAndOtherVectors) {
+  for (const std::string_view name : {"ldp-sgd", "rappor"}) {
     const std::shared_ptr<const Mechanism> mechanism =
         made(name, {{"epsilon", 1.0}}, {0.0, 1.0}, 10);
     EXPECT_FALSE(DeviceMechanism::takes(*mechanism));

@@ -1,7 +1,5 @@
 // Gabor features against the definition, term by term in doubles; what holds for every sample; and
 // that threads change nothing.
-#include "data/features.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,17 +7,13 @@
 #include <complex>
 #include <numbers>
 
+#include "data/feature_map.h"
+#include "feature_parts.h"
+
 namespace sotto {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
-
-std::vector<float> noise_image(SampleShape shape, std::uint64_t seed) {
-  BitSource bits = BitSource::from_seed(seed, "image");
-  std::vector<float> image(shape.size());
-  for (float& value : image) value = static_cast<float>(bits.unit());
-  return image;
-}
 
 /// |I * psi| at one pixel: the double sum over the filter's support.
 double magnitude(const std::vector<float>& image, SampleShape shape, std::size_t channel, int y,
@@ -96,14 +90,7 @@ std::vector<double> reference(const std::vector<float>& image, SampleShape shape
     }
     all.insert(all.end(), maps.begin(), maps.end());
   }
-  double mean = 0.0, square = 0.0;
-  for (const double value : all) mean += value / static_cast<double>(all.size());
-  for (double& value : all) {
-    value -= mean;
-    square += value * value;
-  }
-  for (double& value : all) value *= 8.0 / std::sqrt(square);
-  return all;
+  return standardised(std::move(all));
 }
 
 TEST(Gabor, IsWhatItsDefinitionSays) {

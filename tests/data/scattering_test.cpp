@@ -10,20 +10,14 @@
 #include <numbers>
 
 #include "base/simd.h"
-#include "data/features.h"
+#include "data/feature_map.h"
 #include "data/wavelets.h"
+#include "feature_parts.h"
 
 namespace sotto {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
-
-std::vector<float> noise_image(SampleShape shape, std::uint64_t seed) {
-  BitSource bits = BitSource::from_seed(seed, "image");
-  std::vector<float> image(shape.size());
-  for (float& value : image) value = static_cast<float>(bits.unit());
-  return image;
-}
 
 std::vector<float> features_of(const std::vector<float>& image, SampleShape shape,
                                bool pooled = false) {
@@ -131,14 +125,7 @@ std::vector<double> reference(const std::vector<float>& image, SampleShape shape
       all.insert(all.end(), cells.values.begin(), cells.values.end());
     }
   }
-  double mean = 0.0, square = 0.0;
-  for (const double value : all) mean += value / static_cast<double>(all.size());
-  for (double& value : all) {
-    value -= mean;
-    square += value * value;
-  }
-  for (double& value : all) value *= 8.0 / std::sqrt(square);
-  return all;
+  return standardised(std::move(all));
 }
 
 TEST(Scattering, IsWhatItsDefinitionSays) {

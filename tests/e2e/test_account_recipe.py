@@ -85,6 +85,32 @@ class AccountRecipe(SottoTest):
         self.assertLess(shuffled("ledger.rounds=5"), base)
         self.assertLess(shuffled("account.delta=1e-4"), base)
 
+    def test_what_holds_in_the_smallest_batches_that_clients_accept(self):
+        # When a batch is closed the server decides; how small it may be, what clients sign.
+        settings = [part for setting in ("privacy.mechanism=two-point", "privacy.epsilon=0.5",
+                                         "shuffle.mode=shuffler", "shuffle.split=1",
+                                         "federation.clients=10000", "federation.fraction=1.0")
+                    for part in ("--set", setting)]
+
+        def plan(minimum):
+            return self.json("account", MNIST, *settings, "--set", f"shuffle.min_batch={minimum}")
+
+        claims = plan(1)["claims"]
+        best = {scope: min(c["epsilon"] for c in claims if c["scope"] == scope)
+                for scope in ("client, whole training", "client, whole training, after the shuffler")}
+        alone, some = plan(1)["at_min_batch"], plan(1000)["at_min_batch"]
+        self.assertEqual((alone["min_batch"], some["min_batch"]), (1, 1000))
+        self.assertEqual(alone["epsilon"], best["client, whole training"])
+        self.assertLess(some["epsilon"], alone["epsilon"])
+        self.assertGreater(some["epsilon"], best["client, whole training, after the shuffler"])
+        self.assertIsNone(plan(10000)["at_min_batch"])
+        self.assertIsNone(self.json("account", MNIST, *SRR)["at_min_batch"])
+        said = self.ok("account", MNIST, *settings, "--set", "shuffle.min_batch=1000")
+        self.assertIn("A server may close batches early. Clients accept shuffle.min_batch = 1,000",
+                      said)
+        self.assertNotIn("close batches early", self.ok("account", MNIST, *settings, "--set",
+                                                        "shuffle.min_batch=10000"))
+
     def test_large_federations_answer_in_seconds(self):
         start = time.monotonic()
         self.json("account", str(ROOT / "recipes" / "srr-medical.toml"),

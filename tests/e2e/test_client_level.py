@@ -47,6 +47,26 @@ class ClientLevel(SottoTest):
                             if claim["source"] == "sotto"), training)
         self.assertTrue(training)
 
+    def test_features_are_centred_on_a_private_mean(self):
+        centred = [*SHORT, "--set", "federation.rounds=4", "--set", "statistics.mean=private",
+                   "--set", "statistics.rounds=2", "--set", "statistics.epsilon=3"]
+        models = []
+        for threads in (1, 3):
+            out = self.folder / str(threads)
+            result = self.json("run", RECIPE, *centred, "--threads", threads, "--out", out)
+            models.append((out / "model.pt").read_bytes())
+        self.assertEqual(models[0], models[1])
+        check = self.json("account", "check", out / "certificate.json")
+        self.assertTrue(check["holds"])
+        planned = self.json("account", RECIPE, *centred)
+        self.assertEqual(planned["claims"], result["privacy"]["claims"])
+        turns = result["privacy"]["turns"]
+        self.assertEqual([turn["rounds"] for turn in turns], [2, 2])
+        self.assertEqual([each["weights"] for each in result["privacy"]["mechanisms"]],
+                         [833, 8340])
+        self.fails(2, ["statistics.public", "what the clients hold"], "run", RECIPE, "--set",
+                   "statistics.mean=public", "--set", "statistics.public=embedded")
+
     def test_what_does_not_go_together_is_refused(self):
         self.fails(2, ["data.resize", "features"], "run", RECIPE, "--set", "data.resize=[1, 32, 32]")
         self.fails(2, ["bound.normalize", "privunit"], "run", RECIPE, "--set",

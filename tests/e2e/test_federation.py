@@ -67,6 +67,17 @@ class FederationTest(SottoTest):
         record = json.loads((federation.out / "run.json").read_text())
         self.assertEqual(record["privacy"]["shuffle"], "none")
 
+    def test_features_are_centred_as_in_the_simulation(self):
+        settings = ["data.features=gabor", "model.name=linear", "bound.payload=gradient",
+                    "privacy.mechanism=privunit", "privacy.epsilon=4", "statistics.mean=private",
+                    "statistics.epsilon=9"]
+        federation = Federation(self, self.recipe, settings)
+        federation.start_all(3)
+        federation.wait_all()
+        self.assertEqual(self.model(federation), self.simulated(*settings), federation.story())
+        record = json.loads((federation.out / "run.json").read_text())
+        self.assertEqual([turn["rounds"] for turn in record["privacy"]["turns"]], [1, 2])
+
     def test_adaptive_ranges_and_budgets_by_turns(self):
         # Ranges travel with the task; clients with different budgets are batches of their own.
         settings = ["bound.range=adaptive", "shuffle.min_batch=1", "federation.clients=4",

@@ -92,7 +92,7 @@ class Member:
         return self._unary(channel, path, message, reply)
 
 
-def _serve(handlers):
+def serve(handlers):
     """A server on a port of its own for these handlers; returns it and its address."""
     server = grpc.server(concurrent.futures.ThreadPoolExecutor(max_workers=32),
                          options=[("grpc.max_receive_message_length", -1)])
@@ -122,7 +122,7 @@ class ScriptedServer:
         self.asked = 0  # how often the shuffler has asked
         self.batches = []
         self.refuse_after = None  # cut a delivery short after so many chunks
-        self.server, self.address = _serve({"Intake": {
+        self.server, self.address = serve({"Intake": {
             "Open": _unary_handler(pb.OpenRequest, self._open),
             "Deliver": grpc.stream_unary_rpc_method_handler(
                 self._deliver, pb.DeliverRequest.FromString,
@@ -176,7 +176,7 @@ class ScriptedShuffler:
         self._deliver = channel.stream_unary(method("Intake", "Deliver"),
                                              pb.DeliverRequest.SerializeToString,
                                              pb.DeliverReply.FromString)
-        self.server, self.address = _serve({"Relay": {
+        self.server, self.address = serve({"Relay": {
             "Submit": grpc.stream_unary_rpc_method_handler(
                 self._submit, pb.SubmitRequest.FromString, lambda reply: reply.SerializeToString()),
             "Compare": _unary_handler(pb.Signed, lambda request, context: self.asked),
@@ -258,7 +258,7 @@ class Impostor:
                 context.abort(error.code(), error.details())
             yield from self.on_pull(inside(pb.PullRequest, request), parts)
 
-        self.server, self.address = _serve({
+        self.server, self.address = serve({
             "Coordinator": {
                 "Join": _unary_handler(pb.Signed, relay(
                     lambda r: self.on_join(inside(pb.JoinRequest, r), join(r)))),

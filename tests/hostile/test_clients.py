@@ -2,8 +2,10 @@
 
 import time
 
+import grpc
+
 from hostile_test import Federation, HostileTest, recipe
-from parties import Impostor, Member
+from parties import Impostor, Member, serve
 
 RECIPE = recipe(1)
 
@@ -89,6 +91,49 @@ class ClientTest(HostileTest):
         self.assertEqual(client.wait(60), 2, self.said(client))
         self.assertIn("no code is taken from a server", self.said(client))
         self.assertNotIn("TorchScript", self.said(client))
+
+    def plain(self, client):
+        """What the client has said, without a byte that would move a cursor or hide a line."""
+        said = client.log.read_bytes().replace("…".encode(), b"")
+        self.assertFalse([byte for byte in said if byte < 32 and byte != 10 or byte > 126], said)
+        return said.decode()
+
+    def test_a_server_writes_nothing_on_a_clients_terminal_but_its_words(self):
+        # "Conceal" hides what the client says next, and a line of its own could be anything.
+        hidden, lie = "\x1b[8m\x9b8m\u202e\x07", "sotto: your epsilon is 0.1"
+        impostor = Impostor(self, self.address)
+
+        def key(request, reply):
+            reply.recipe += '\n[output]\n"\\u001b[8m\\nsotto: your epsilon is 0.1" = 1\n'
+            return reply
+
+        impostor.on_join = key
+        client = self.client(impostor.address, name="bea")
+        self.assertEqual(client.wait(60), 2, self.said(client))
+        self.assertNotIn("\n" + lie, self.plain(client))
+
+        def refuse(request, context):
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, f"{hidden}\n{lie}" + 3000 * "!")
+
+        server, address = serve({"Coordinator": {
+            "Join": grpc.unary_unary_rpc_method_handler(refuse)}})
+        self.addCleanup(server.stop, None)
+        client = self.client(address, name="cleo")
+        self.assertEqual(client.wait(60), 1, self.said(client))
+        said = self.plain(client)
+        self.assertIn(r"\x1b[8m\x9b8m\u202e\x07\x0a" + lie, said)
+        self.assertLess(len(said), 2200)
+
+        def name(request, reply):
+            reply.recipe += '\n[output]\nname = "\\u001b[8m\\u009b8m\\u202e\\nsotto: your epsilon is 0.1"\n'
+            return reply
+
+        impostor.on_join = name
+        client = self.client(impostor.address)
+        self.assertEqual(client.wait(60), 0, self.said(client))
+        said = self.plain(client)
+        self.assertIn("\\x1b[8m\\x9b8m\\u202e\\x0asotto: your epsilon is 0.1", said)
+        self.assertNotIn("\n" + lie, said)
 
     def test_a_place_that_nobody_uses_does_not_keep_an_honest_client_out(self):
         squatter = Member("squatter", server=self.address)

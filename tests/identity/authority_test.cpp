@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "federation_fixture.h"
-#include "identity/keys.h"
+#include "identity/key_files.h"
 
 namespace sotto::identity {
 namespace {

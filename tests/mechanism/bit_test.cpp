@@ -90,7 +90,7 @@ void expect_enumerated(const Mechanism& mechanism) {
   EXPECT_NEAR(epsilon, guarantee.epsilon, 1e-9 * std::max(1.0, epsilon)) << mechanism.id();
   EXPECT_EQ(guarantee.epsilon, guarantee.unit_epsilon);
   EXPECT_EQ(guarantee.epsilon, mechanism.worst_case().epsilon);
-  EXPECT_EQ(guarantee.unit, "report");
+  EXPECT_EQ(guarantee.unit, GuaranteeUnit::kReport);
 }
 
 TEST(BitMechanisms, EveryInputAgainstEveryOutput) {

@@ -225,6 +225,7 @@ TEST(Registry, EveryMechanismHasASampleAndAllItsTexts) {
          {info.summary, info.input, info.output, info.guarantee, info.bias, info.reference}) {
       EXPECT_FALSE(text.empty()) << info.name;
     }
+    EXPECT_EQ(info.unbiased, info.bias.starts_with("unbiased")) << info.name;
   }
 }
 

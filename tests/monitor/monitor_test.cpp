@@ -54,6 +54,10 @@ TEST(Log, OneLineWhateverAReasonHolds) {
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
   EXPECT_EQ(line.back(), '\n');
   EXPECT_TRUE(Json::parse(line, nullptr, false).is_object());
+  const std::string hidden =
+      log_line(0.0, "server", refusal({ErrorKind::kCorrupt, "\x1b[8m \u009b8m \u202e"}));
+  EXPECT_TRUE(
+      std::ranges::all_of(hidden, [](char c) { return c == '\n' || (c >= ' ' && c < 127); }));
 }
 
 TEST(Log, InfinityIsNull) {

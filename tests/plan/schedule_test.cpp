@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <numeric>
 
 #include "plan/layers.h"
@@ -118,6 +119,28 @@ TEST(Schedule, SaysWhatIsTooShort) {
   EXPECT_NE(few.error().message.find("2 rounds cannot give each of 3 layers one"),
             std::string::npos);
   EXPECT_FALSE(Schedule::make("all", kLdpFed, 3, 4));
+}
+
+TEST(Planner, HasManyBudgetsInNoTime) {
+  // As a stranger's recipe may have them; one was compared with all others before.
+  constexpr std::size_t kBudgets = 300'000;
+  std::string budgets = "privacy.client_budgets=[1.0";
+  for (std::size_t i = 2; i <= kBudgets; ++i) budgets += "," + std::to_string(i) + ".0";
+  const std::vector<std::string> settings = {budgets + ",1.0]"};
+  const auto recipe = parse_recipe(
+      "[data]\nname = \"embedded\"\n[model]\nname = \"linear\"\n[federation]\nclients = 2\n"
+      "[privacy]\nmechanism = \"two-point\"\nradius = 0.1\n",
+      "r.toml", settings);
+  ASSERT_TRUE(recipe) << recipe.error().message.substr(0, 200);
+  const auto network = find_network("linear", {1, 8, 8}, 10);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto planner = Planner::make(*recipe, network->layout(), {}, 1.0, 1);
+  ASSERT_TRUE(planner) << planner.error().message;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_EQ(planner->groups(), kBudgets);
+  EXPECT_EQ(planner->turns(), kBudgets + 1);
+  EXPECT_EQ(planner->group_of(kBudgets), 0U);
+  EXPECT_EQ(planner->budget_of(7), 8.0);
 }
 
 TEST(Planner, LdpFedsBudgetsForAWeight) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "record/begun_run.h"
 #include "record/claim_json.h"
 #include "record/run_fixture.h"
 
@@ -29,8 +30,37 @@ class RunRecordTest : public testing::Test {
           << "'" << part << "' is not in: " << result.error().message;
     }
   }
+  void expect_corrupt(const ordered_json& run) {
+    const auto begun = read_begun(write_run(folder_, "run", run, ""));
+    ASSERT_FALSE(begun) << run;
+    EXPECT_EQ(begun.error().kind, ErrorKind::kCorrupt);
+  }
   TemporaryFolder folder_;
 };
+
+TEST_F(RunRecordTest, WhatIsDoneIsKnownWithoutTheRest) {
+  EXPECT_FALSE(read_begun(folder_ / "nothing").value());
+  for (const auto& [status, name] : kRunStatusNames) {
+    ordered_json run = run_json();
+    run["status"] = name;
+    run.erase("privacy");  // whatever a report would need
+    const auto begun = read_begun(write_run(folder_, "run", run, ""));
+    ASSERT_TRUE(begun && *begun) << name;
+    EXPECT_EQ((*begun)->status, status);
+    EXPECT_EQ((*begun)->recipe["train"]["optimizer"], "sgd");
+  }
+  for (const char* const key : {"status", "recipe"}) {
+    ordered_json run = run_json();
+    run.erase(key);
+    expect_corrupt(run);
+  }
+  ordered_json run = run_json();
+  run["status"] = "done";
+  expect_corrupt(run);
+  run["status"] = 1;
+  expect_corrupt(run);
+  expect_corrupt(ordered_json::array());
+}
 
 TEST_F(RunRecordTest, ReadsEverything) {
   const auto record = read(run_json());

@@ -33,6 +33,15 @@ class ToyTrainer final : public Trainer {
     }
     return {};
   }
+  /// The slope towards the labels, another one for each weight.
+  Result<void> gradient(const Dataset& data, std::span<const std::uint32_t> indices,
+                        const Preprocess& /*preprocess*/, std::span<float> out) override {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const auto label = static_cast<float>(data.labels[indices[i % indices.size()]]);
+      out[i] = weights_[i] - label / static_cast<float>(i % 7 + 1);
+    }
+    return {};
+  }
   /// Accuracy follows the first weight, so that tests can steer it.
   Result<EvaluationSums> evaluate(const Dataset& /*data*/, std::span<const std::uint32_t> indices,
                                   const Preprocess& /*preprocess*/) override {

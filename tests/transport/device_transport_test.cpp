@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "bound/fill_ball.h"
 #include "plan/fake_ledger.h"
 #include "server/toy_run.h"
 #include "sotto/aggregate.h"
@@ -24,7 +25,7 @@ class FakeRounds final : public DeviceRounds {
       : layout_(layout), clients_(std::move(clients)), seen_(seen) {}
   std::size_t most_clients() const noexcept override { return 7; }
   bool takes(const Mechanism& mechanism) const override {
-    return mechanism.domain().shape == Shape::kBox;
+    return mechanism.domain().shape == Shape::kBox || mechanism.id().starts_with("privunit");
   }
 
   Result<void> run(std::span<Client> clients, const Task& task) override {
@@ -43,23 +44,30 @@ class FakeRounds final : public DeviceRounds {
       if (task.differences) {
         for (std::size_t i = 0; i < weights.size(); ++i) weights[i] -= model[i];
       }
-      for (const Part& part : task.parts) {
-        std::vector<float> values;
-        for (const std::size_t t : part.tensors) {
-          const TensorSpec& tensor = layout_.tensors()[t];
-          values.insert(values.end(), weights.begin() + static_cast<std::ptrdiff_t>(tensor.offset),
-                        weights.begin() + static_cast<std::ptrdiff_t>(tensor.offset + tensor.size));
-        }
-        const Domain& domain = part.mechanism->domain();
-        Report report = part.mechanism->perturb(
-            bound(Update(domain.layout, std::move(values)), domain), client.perturb);
-        if (task.reports) {
-          client.reports.push_back(std::move(report));
-        } else {
-          reports_[std::string(part.mechanism->id())].emplace_back(part.mechanism,
-                                                                   std::move(report));
-        }
-      }
+      perturb(task.parts, weights, client.perturb, task.reports ? &client.reports : nullptr,
+              [](std::vector<float>&, const Domain&) {});
+    }
+    EXPECT_EQ(sizes.size(), 1U) << "clients of different sizes side by side";
+    return {};
+  }
+
+  std::size_t most_gradient_clients() const noexcept override { return 11; }
+  Result<void> run_gradients(const GradientTask& task) override {
+    seen_.batches.push_back(task.clients.size());
+    ToyTrainer trainer(layout_);
+    SOTTO_CHECK(trainer.load(task.model));
+    if (task.reports != nullptr) task.reports->resize(task.clients.size());
+    std::set<std::size_t> sizes;
+    for (std::size_t c = 0; c < task.clients.size(); ++c) {
+      const auto samples = task.samples(task.clients[c]);
+      sizes.insert(samples.size());
+      std::vector<float> gradient(layout_.size(), 0.0F);
+      if (!samples.empty()) SOTTO_CHECK(trainer.gradient(*clients_.data, samples, {}, gradient));
+      BitSource bits = task.perturb(task.clients[c]);
+      perturb(task.parts, gradient, bits, task.reports == nullptr ? nullptr : &(*task.reports)[c],
+              [&](std::vector<float>& values, const Domain& domain) {
+                if (task.fills_ball) fill_ball(values, domain.norm, task.fill_floor);
+              });
     }
     EXPECT_EQ(sizes.size(), 1U) << "clients of different sizes side by side";
     return {};
@@ -84,6 +92,29 @@ class FakeRounds final : public DeviceRounds {
   Times take_times() override { return {1.0, 0.5}; }
 
  private:
+  /// Every part of the values, in the form that `fill` gives it: into `to`, or else to be added up.
+  template <class Fill>
+  void perturb(std::span<const Part> parts, const std::vector<float>& all, BitSource& bits,
+               std::vector<Report>* to, const Fill& fill) {
+    for (const Part& part : parts) {
+      std::vector<float> values;
+      for (const std::size_t t : part.tensors) {
+        const TensorSpec& tensor = layout_.tensors()[t];
+        values.insert(values.end(), all.begin() + static_cast<std::ptrdiff_t>(tensor.offset),
+                      all.begin() + static_cast<std::ptrdiff_t>(tensor.offset + tensor.size));
+      }
+      const Domain& domain = part.mechanism->domain();
+      fill(values, domain);
+      Report report =
+          part.mechanism->perturb(bound(Update(domain.layout, std::move(values)), domain), bits);
+      if (to != nullptr) {
+        to->push_back(std::move(report));
+      } else {
+        reports_[std::string(part.mechanism->id())].emplace_back(part.mechanism, std::move(report));
+      }
+    }
+  }
+
   Layout layout_;
   DeviceClients clients_;
   Seen& seen_;
@@ -155,6 +186,35 @@ TEST(DeviceTransport, GivesTheModelOfClientsOneAfterTheOther) {
   }
 }
 
+TEST(DeviceTransport, TakesRoundsOfGradients) {
+  const std::vector<std::string> noisy = {"bound.payload=gradient", "privacy.mechanism=privunit",
+                                          "privacy.epsilon=30",     "privacy.norm=1",
+                                          "shuffle.mode=shuffler",  "shuffle.min_batch=2"};
+  const auto with = [&noisy](std::vector<std::string> more) {
+    more.insert(more.end(), noisy.begin(), noisy.end());
+    return more;
+  };
+  for (const std::vector<std::string>& settings :
+       {with({}), with({"bound.normalize=true"}), with({"bound.normalize=true", "bound.floor=9"}),
+        with({"data.partition=dirichlet(0.5)"})}) {
+    const Recipe recipe = toy_recipe(settings);
+    Seen seen;
+    const RunResult there = run_on_device(recipe, seen);
+    const RunResult here = run(recipe, {});
+    EXPECT_EQ(there.model, here.model);
+    EXPECT_EQ(seen.rounds, here.rounds.size());
+    std::size_t clients = 0;
+    for (const std::size_t batch : seen.batches) {
+      EXPECT_LE(batch, 11U);
+      clients += batch;
+    }
+    EXPECT_EQ(clients, 20 * here.rounds.size());
+    for (std::size_t i = 0; i < here.rounds.size(); ++i) {
+      EXPECT_EQ(there.rounds[i].bytes_up, here.rounds[i].bytes_up);
+    }
+  }
+}
+
 // Networks that encode records are trained side by side too, and are those that they become one
 // after the other: of a toy's network accuracy tells its weights, features don't.
 TEST(DeviceTransport, TrainsTheNetworksThatEncode) {
@@ -177,10 +237,7 @@ TEST(DeviceTransport, TrainsTheNetworksThatEncode) {
 }
 
 // A ledger binds every charge to the report it was for, so clients hand their reports out.
-TEST(DeviceTransport, GivesReportsWhereALedgerBindsThem) {
-  const Recipe recipe =
-      toy_recipe({"privacy.mechanism=two-point", "privacy.epsilon=2", "privacy.radius=12",
-                  "shuffle.mode=shuffler", "shuffle.split=7", "shuffle.min_batch=2"});
+void expect_bound_reports(const Recipe& recipe) {
   const auto with = [](const std::shared_ptr<FakeLedger>& ledger) {
     RunOptions options;
     options.open_ledger = [ledger]() -> Result<std::shared_ptr<Ledger>> { return ledger; };
@@ -203,10 +260,21 @@ TEST(DeviceTransport, GivesReportsWhereALedgerBindsThem) {
   }
 }
 
+TEST(DeviceTransport, GivesReportsWhereALedgerBindsThem) {
+  expect_bound_reports(
+      toy_recipe({"privacy.mechanism=two-point", "privacy.epsilon=2", "privacy.radius=12",
+                  "shuffle.mode=shuffler", "shuffle.split=7", "shuffle.min_batch=2"}));
+  expect_bound_reports(
+      toy_recipe({"privacy.mechanism=privunit", "privacy.epsilon=2", "bound.payload=gradient",
+                  "bound.normalize=true", "shuffle.mode=shuffler", "shuffle.min_batch=2"}));
+}
+
 TEST(DeviceTransport, LeavesRoundsThatNeedMoreOfAClientToTheTransportBelow) {
   for (const std::vector<std::string>& settings :
        {std::vector<std::string>{"privacy.mechanism=privunit", "privacy.epsilon=3",
-                                 "bound.payload=delta"},
+                                 "bound.payload=delta", "bound.normalize=true"},
+        std::vector<std::string>{"privacy.mechanism=ldp-sgd", "privacy.epsilon=3",
+                                 "bound.payload=gradient"},
         std::vector<std::string>{"privacy.mechanism=two-point", "privacy.epsilon=3",
                                  "privacy.radius=12", "shuffle.mode=latency",
                                  "shuffle.latency=5"}}) {

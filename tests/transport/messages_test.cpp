@@ -67,6 +67,9 @@ TEST(Messages, JoinReply) {
   EXPECT_TRUE(refused([](auto& m) {
     for (int i = 0; i < 1001; ++i) m.add_settings("a=b");
   }));
+  EXPECT_TRUE(refused([](auto& m) {
+    for (int i = 0; i < 2; ++i) m.add_settings("a=" + std::string(kLongestRecipe / 2, '1'));
+  }));
 }
 
 TEST(Messages, Task) {

@@ -151,7 +151,7 @@ TEST(Spread, RanksWithOtherDataAreRefused) {
   EXPECT_NE(result.error().message.find("rank 1 has another program"), std::string::npos);
 }
 
-TEST(Deal, HeavyClientsDoNotHoldOneRankUp) {
+TEST(AssignClients, HeavyClientsDoNotHoldOneRankUp) {
   std::vector<WeightedClient> clients;
   for (std::uint32_t i = 0; i < 100; ++i) clients.push_back({i % 2, i, i < 4 ? 250U : 10U});
   const std::vector<unsigned> speeds = {1, 2, 1};

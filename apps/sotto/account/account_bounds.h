@@ -20,7 +20,7 @@ CLI::Option* add_delta(CLI::App& command, std::optional<double>& delta);
 CLI::Option* add_rounds(CLI::App& command, std::optional<double>& rounds);
 CLI::Option* add_clients(CLI::App& command, std::optional<double>& clients);
 CLI::Option* add_sampling(CLI::App& command, std::optional<double>& sampling);
-inline constexpr double kPresetDelta = 1e-6;
+inline constexpr double kDefaultDelta = 1e-6;
 inline constexpr double kMostOfAny = 1e9;      // weights, clients, rounds, compositions of one kind
 inline constexpr double kMostReleases = 1e15;  // and their product
 

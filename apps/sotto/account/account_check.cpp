@@ -6,6 +6,7 @@
 
 #include "account_commands.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "claims_shown.h"
 #include "sotto/certificate.h"
 #include "sotto/federation.h"
@@ -77,9 +78,9 @@ void print_text(const CheckedCertificate& checked, const std::string& file) {
              batches_text(content.exposure),
              content.ledger ? fmt::format(", a ledger of {} entries that ends with {}",
                                           with_commas(content.ledger->entries),
-                                          content.ledger->hash.substr(0, 16))
+                                          one_line(content.ledger->hash.substr(0, 16)))
                             : ", no ledger",
-             content.recipe.empty() ? "" : ", recipe " + content.recipe.substr(0, 16));
+             content.recipe.empty() ? "" : ", recipe " + one_line(content.recipe.substr(0, 16)));
   fmt::print("{}\n{}\n", claims_table(checked.claims), promise(checked.claims, content.coins));
   fmt::print("{}{}: the certificate holds{}.\n", coins_line(content.coins), file,
              checked.signer_known ? "" : "; who signed it was not compared (--key)");

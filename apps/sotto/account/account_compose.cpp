@@ -27,7 +27,7 @@ struct Arguments {
 struct Question {
   Mixture mixture;
   std::uint64_t rounds = 1;
-  double delta = kPresetDelta;
+  double delta = kDefaultDelta;
 };
 
 /// "0.5" or "0.5x1000".
@@ -51,7 +51,7 @@ Result<Releases> parse_kind(std::string_view option, const std::string& text) {
 Result<Question> question_of(const Arguments& arguments) {
   Question question;
   question.rounds = whole(arguments.rounds);
-  question.delta = arguments.delta.value_or(kPresetDelta);
+  question.delta = arguments.delta.value_or(kDefaultDelta);
   if (arguments.epsilon0)
     question.mixture.pure.push_back({*arguments.epsilon0, whole(arguments.count)});
   if (arguments.count && !arguments.epsilon0) {

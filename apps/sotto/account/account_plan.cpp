@@ -135,7 +135,7 @@ Result<Training> training_of(const Arguments& arguments, PlanUnknown unknown) {
   training.clients = whole(arguments.clients);
   training.local = arguments.local;
   training.sampling = arguments.sampling.value_or(1.0);
-  training.delta = arguments.delta.value_or(kPresetDelta);
+  training.delta = arguments.delta.value_or(kDefaultDelta);
   if (training.split > training.weights) {
     return fail(ErrorKind::kUsage, fmt::format("--split {}: must be at most {}, the --weights",
                                                training.split, training.weights));
@@ -209,7 +209,7 @@ nlohmann::ordered_json to_json(const Arguments& arguments, const Training& train
 
 void print_plan(const Arguments& arguments, const Open& open, const Plan& plan) {
   const std::string target = fmt::format("epsilon {} at delta {}", *arguments.target,
-                                         arguments.delta.value_or(kPresetDelta));
+                                         arguments.delta.value_or(kDefaultDelta));
   if (!plan.possible) {
     fmt::print(stderr,
                "sotto: impossible: no {0} gives a client {1} over the whole training; even {0} {2} "

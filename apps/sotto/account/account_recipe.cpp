@@ -92,6 +92,46 @@ std::uint64_t weights_of(const Exposure& exposure) {
   return weights;
 }
 
+/// What the same training promises where every batch is as small as clients accept. Nothing where
+/// batches are no larger, or where nobody can see who is picked.
+std::optional<Claim> at_minimum(const Recipe& recipe, Exposure exposure) {
+  const auto minimum = static_cast<std::uint64_t>(recipe.shuffle.min_batch);
+  const auto batches = exposure.batches();
+  if (exposure.shuffle != ShuffleMode::kShuffler || exposure.hidden() || batches.empty() ||
+      batches.rbegin()->first <= minimum) {
+    return std::nullopt;
+  }
+  for (Turn& turn : exposure.turns) {
+    std::map<std::uint64_t, std::uint64_t> smallest;
+    for (const auto& [size, count] : turn.batches) smallest[std::min(size, minimum)] += count;
+    turn.batches = std::move(smallest);
+  }
+  const std::vector<Claim> claims = claims_of(exposure);
+  const Claim* const claim = client_claim(claims);
+  return claim == nullptr ? std::nullopt : std::optional(*claim);
+}
+
+std::string minimum_text(const Recipe& recipe, const Exposure& exposure) {
+  const auto claim = at_minimum(recipe, exposure);
+  if (!claim) return "";
+  std::string text = fmt::format(
+      "A server may close batches early. Clients accept shuffle.min_batch = {}; in batches of that "
+      "size it is epsilon {}",
+      with_commas(static_cast<std::uint64_t>(recipe.shuffle.min_batch)), number_up(claim->epsilon));
+  if (claim->vacuous()) text += " (vacuous)";
+  if (claim->delta > 0.0) text += " at delta " + number_up(claim->delta);
+  return wrapped(text + '.');
+}
+
+/// null, or the claim with the batch that it is of.
+nlohmann::json minimum_json(const Recipe& recipe, const Exposure& exposure) {
+  const auto claim = at_minimum(recipe, exposure);
+  if (!claim) return nullptr;
+  nlohmann::json json = to_json(*claim);
+  json["min_batch"] = recipe.shuffle.min_batch;
+  return json;
+}
+
 void print_plan(const Recipe& recipe, const PrivacyPlan& plan) {
   const Exposure& exposure = plan.groups.front().exposure;
   std::string shuffler = "no shuffler";
@@ -116,8 +156,8 @@ void print_plan(const Recipe& recipe, const PrivacyPlan& plan) {
     }
     const std::string sent = sent_table(group.exposure, plan.clients_per_round);
     if (!sent.empty()) fmt::print("{}\n", sent);
-    fmt::print("{}\n{}{}", claims_table(group.claims), promise(group.claims),
-               record_promise(group.claims));
+    fmt::print("{}\n{}{}{}", claims_table(group.claims), promise(group.claims),
+               minimum_text(recipe, group.exposure), record_promise(group.claims));
     if (&group != &plan.groups.back()) fmt::print("\n");
   }
   if (plan.groups.size() > 1) {
@@ -148,6 +188,7 @@ Result<int> account_recipe(const Arguments& arguments, const std::vector<std::st
     json["recipe_file"] = recipe->file;
     json["weights"] = weights_of(worst);
     json["sent"] = sent_json(worst, plan.clients_per_round);
+    json["at_min_batch"] = minimum_json(*recipe, worst);
     json["clients"] = plan.clients;
     json["clients_per_round"] = plan.clients_per_round;
     if (!arguments.plot.empty()) json["plot"] = arguments.plot;

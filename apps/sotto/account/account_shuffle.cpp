@@ -60,7 +60,7 @@ Result<Training> training_of(const Arguments& arguments) {
   training.rounds = whole(arguments.rounds);
   training.clients = whole(arguments.clients);
   training.sampling = arguments.sampling.value_or(1.0);
-  training.delta = arguments.delta.value_or(kPresetDelta);
+  training.delta = arguments.delta.value_or(kDefaultDelta);
   SOTTO_CHECK(product(training.weights, training.rounds, "rounds"));
   if (report.has_mechanism()) {
     // One distribution for all sizes of a batch: it is not made anew for every point of a plot.

@@ -33,6 +33,7 @@ struct Arguments {
   std::vector<double> deviations = {0.0};
   std::uint64_t repetitions = 100;
   double weight = 0.2;
+  double tolerance = 0.0;
   std::string range = "0,1";
   const CLI::App* command = nullptr;
 
@@ -43,7 +44,7 @@ struct Arguments {
 /// people believe that it was heard.
 Result<void> check_form(const Arguments& arguments) {
   const bool recipe = !arguments.watch.recipe.empty();
-  const std::vector<std::string> numbers = {"--epsilon", "--clients", "--sigma",
+  const std::vector<std::string> numbers = {"--epsilon", "--clients", "--sigma",      "--tolerance",
                                             "--weight",  "--range",   "--repetitions"};
   const std::vector<std::string> runs = {"--set", "--data", "--tensor", "--weights"};
   for (const std::string& name : recipe ? numbers : runs) {
@@ -110,6 +111,7 @@ Result<std::vector<Row>> rows_of(const Arguments& arguments) {
             row.attack.rounds = rounds;
             row.attack.repetitions = arguments.repetitions;
             row.attack.weight = arguments.weight;
+            row.attack.tolerance = arguments.tolerance;
             row.attack.seed = arguments.watch.seed;
             row.attack.threads = thread_count(arguments.watch.threads);
             rows.push_back(std::move(row));
@@ -131,16 +133,20 @@ Json to_json(const Row& row) {
   for (const WeightFinding& finding : row.found.by_round) {
     by_round.push_back({{"round", finding.rounds},
                         {"error", finding.error.mean},
+                        {"error_to_round", finding.error_to_round.mean},
                         {"confidence", maybe(finding.confidence)}});
   }
   return {{"mechanism", row.attack.mechanism},
           {"parameters", row.attack.parameters},
           {"clients", row.attack.clients},
           {"deviation", row.attack.deviation},
+          {"tolerance", row.attack.tolerance},
           {"rounds", row.attack.rounds},
           {"error", last.error.mean},
           {"standard_error", last.error.standard_error},
           {"theory", theory.error},
+          {"error_to_round", last.error_to_round.mean},
+          {"theory_to_round", theory.error_to_round},
           {"error_to_weight", last.error_to_weight.mean},
           {"theory_to_weight", theory.error_to_weight},
           {"corrected", maybe(last.corrected)},
@@ -163,9 +169,13 @@ std::string label_of(const Row& row) {
   return text;
 }
 
-const std::vector<std::string> kHeader = {
-    "mechanism", "clients", "deviation",   "rounds",     "error",  "theory",
-    "to w",      "theory",  "bias undone", "confidence", "theory", "epsilon of a client"};
+const std::vector<std::string> kHeader = {"mechanism",   "clients",
+                                          "deviation",   "rounds",
+                                          "error",       "theory",
+                                          "to round",    "theory",
+                                          "to w",        "theory",
+                                          "bias undone", "confidence",
+                                          "theory",      "epsilon of a client"};
 
 std::vector<std::string> cells_of(const Row& row) {
   const auto share = [](double value) { return fmt::format("{:.3f} %", 100.0 * value); };
@@ -178,6 +188,8 @@ std::vector<std::string> cells_of(const Row& row) {
       with_commas(row.attack.rounds),
       share(last.error.mean),
       share(theory.error),
+      share(last.error_to_round.mean),
+      share(theory.error_to_round),
       share(last.error_to_weight.mean),
       share(theory.error_to_weight),
       last.corrected ? share(last.corrected->mean) : "-",
@@ -263,11 +275,11 @@ Result<int> run(const Arguments& arguments) {
       "domain 2r.\n\n{}",
       short_number(arguments.weight), arguments.repetitions, table_of(rows));
   fmt::print(
-      "\nerror: of the average of all decoded reports against the mean of what clients held; to w: "
-      "against w;\nbias undone: after inverting the mechanism's known mean. The epsilon of a "
-      "client "
-      "is for all its reports\nof this one weight together: averaging breaks no guarantee, it uses "
-      "what was given away.\n");
+      "\nerror: of the average of all decoded reports against the mean of what clients held in all "
+      "rounds;\nto round: against what they held in the last round; to w: against w; bias undone: "
+      "after inverting the\nmechanism's known mean. The epsilon of a client is for all its reports "
+      "of "
+      "this one weight together:\naveraging breaks no guarantee, it uses what was given away.\n");
   if (!arguments.watch.out.empty()) {
     fmt::print("files in {}: results.json, error.svg, confidence.svg, report.html\n",
                arguments.watch.out);
@@ -303,6 +315,12 @@ void add_weight_inference(CLI::App& attack, Action& action) {
   sub->add_option("--weight", arguments->weight, "w, which clients' values scatter around")
       ->capture_default_str()
       ->type_name("W");
+  sub->add_option(
+         "--tolerance", arguments->tolerance,
+         "above 0: values are drawn anew in each round, around w and a shift of all clients "
+         "that is uniform up to this far either way")
+      ->capture_default_str()
+      ->type_name("T");
   sub->add_option("--range", arguments->range, "centre and radius of the mechanism's domain")
       ->capture_default_str()
       ->type_name("C,R");

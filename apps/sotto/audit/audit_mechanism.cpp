@@ -35,7 +35,7 @@ Result<int> audit_registered(const AuditOptions& options) {
   json["mechanism"] = info->name;
   json["mechanism_id"] = mechanism->id();
   json["parameters"] = parameters;
-  json["unit"] = guarantee.unit;
+  json["unit"] = name_of(guarantee.unit);
   json["exact_epsilon"] = number_or_null<nlohmann::json>(guarantee.unit_epsilon);
   json["inputs"] = {worst.other_input, worst.input};
   json["threshold"] = number_or_null<nlohmann::json>(finding.threshold);
@@ -45,10 +45,11 @@ Result<int> audit_registered(const AuditOptions& options) {
     return exit_code(finding);
   }
   fmt::print("{}{}: {}\n\n", info->name, with_parameters(parameters), info->summary);
+  const std::string a_unit = " a " + std::string(name_of(guarantee.unit));
   print_line("claimed epsilon",
-             epsilon_text(guarantee.claimed_epsilon) + " a " + guarantee.unit +
+             epsilon_text(guarantee.claimed_epsilon) + a_unit +
                  (guarantee.delta > 0.0 ? ", delta " + epsilon_text(guarantee.delta) : ""));
-  print_line("exact epsilon", epsilon_text(guarantee.unit_epsilon) + " a " + guarantee.unit);
+  print_line("exact epsilon", epsilon_text(guarantee.unit_epsilon) + a_unit);
   print_line("inputs", worst.other_input + " or " + worst.input);
   print_line("guess", fmt::format("the second, where the log-likelihood ratio is above {:.6g}",
                                   finding.threshold));

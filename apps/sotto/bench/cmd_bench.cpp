@@ -114,15 +114,16 @@ Result<int> bench_mechanisms_command(const MechanismsArguments& arguments) {
   return 0;
 }
 
-/// Value mechanisms alone have kernels there.
+/// Value mechanisms and privunit have kernels there.
 Result<int> bench_device_command(const MechanismsArguments& arguments) {
   SOTTO_TRY(auto benches, chosen_benches(arguments.mechanisms));
   std::erase_if(benches, [](const MechanismBench& bench) {
     const auto info = find_mechanism(bench.mechanism);
-    return !info || (*info)->kind != MechanismKind::kValue;
+    return !info || ((*info)->kind != MechanismKind::kValue && bench.mechanism != "privunit");
   });
   if (benches.empty()) {
-    return fail(ErrorKind::kUsage, "bench mechanisms --device cuda measures value mechanisms");
+    return fail(ErrorKind::kUsage,
+                "bench mechanisms --device cuda measures value mechanisms and privunit");
   }
   const std::vector<std::size_t> sizes =
       arguments.weights.empty() ? bench_sizes() : arguments.weights;
@@ -154,9 +155,10 @@ Result<int> bench_device_command(const MechanismsArguments& arguments) {
     return 0;
   }
   fmt::print(
-      "A CUDA device. Nanoseconds a weight for bounding and perturbing; for drawing the random "
-      "words\nalone (AES-256-CTR); and for copying as many bytes as weights and symbols have from "
-      "device to device.\n\n{}",
+      "A CUDA device. Nanoseconds a weight for bounding and perturbing (privunit: with what the\n"
+      "processor does for it); for drawing the random words alone (AES-256-CTR; privunit: "
+      "deviates);\n"
+      "and for copying as many bytes as weights and symbols have from device to device.\n\n{}",
       table.text());
   return 0;
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
+
 namespace sotto::cli {
 
 void MonitorOptions::add_to(CLI::App& command, bool live) {
@@ -40,11 +42,12 @@ Result<std::unique_ptr<Monitor>> Monitor::start(const MonitorOptions& options,
 }
 
 void Monitor::say(const std::string& text) const {
-  if (!quiet_) fmt::print(stderr, "sotto: {}\n", text);
+  if (!quiet_) fmt::print(stderr, "sotto: {}\n", for_terminal(text));
 }
 
 void Monitor::tell(monitor::What what, const std::string& text) {
-  say(text);
+  // It may quote another party, who must not write lines of its own.
+  say(one_line(text));
   monitor::Event event{what};
   event.text = text;
   board_.note(event);

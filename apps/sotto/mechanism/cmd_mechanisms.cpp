@@ -14,8 +14,6 @@ struct Arguments {
   bool json = false;
 };
 
-bool unbiased(const MechanismInfo& info) { return info.bias.starts_with("unbiased"); }
-
 nlohmann::json to_json(const MechanismInfo& info) {
   nlohmann::json parameters = nlohmann::json::array();
   for (const ParameterInfo& parameter : info.parameters) {
@@ -34,7 +32,7 @@ nlohmann::json to_json(const MechanismInfo& info) {
   return {{"name", info.name},           {"kind", name_of(info.kind)},
           {"summary", info.summary},     {"input", info.input},
           {"output", info.output},       {"guarantee", info.guarantee},
-          {"unbiased", unbiased(info)},  {"bias", info.bias},
+          {"unbiased", info.unbiased},   {"bias", info.bias},
           {"reference", info.reference}, {"published_client_claim", info.published_client_claim},
           {"parameters", parameters}};
 }

@@ -118,8 +118,8 @@ void print_guarantee(const Arguments& arguments, const Mechanism& mechanism, std
   const std::string which = arguments.rows ? fmt::format("each of {} reports", with_commas(reports))
                                            : std::string("this whole report");
   fmt::print(stderr, "{}: epsilon {} a {}, {} for {} of {} values{}\n", arguments.mechanism.name,
-             epsilon_text(guarantee.unit_epsilon), guarantee.unit, epsilon_text(report), which,
-             with_commas(values),
+             epsilon_text(guarantee.unit_epsilon), name_of(guarantee.unit), epsilon_text(report),
+             which, with_commas(values),
              guarantee.delta > 0.0 ? fmt::format(" (delta {})", guarantee.delta) : "");
 }
 

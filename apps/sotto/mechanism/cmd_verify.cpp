@@ -46,7 +46,7 @@ nlohmann::json to_json(const Verification& v, const Parameters& parameters) {
           {"mechanism_id", v.mechanism->id()},
           {"parameters", parameters},
           {"range", {{"centre", range.centre}, {"radius", range.radius}}},
-          {"unit", v.guarantee.unit},
+          {"unit", name_of(v.guarantee.unit)},
           {"claimed_epsilon", number_or_null<nlohmann::json>(v.guarantee.claimed_epsilon)},
           {"exact_epsilon", number_or_null<nlohmann::json>(v.guarantee.unit_epsilon)},
           {"report_epsilon", number_or_null<nlohmann::json>(v.guarantee.epsilon)},
@@ -79,9 +79,10 @@ void print_claim(const Verification& v, const Parameters& parameters) {
   const auto line = [](std::string_view head, const std::string& text) {
     fmt::print("{:<18}{}\n", head, text);
   };
-  line("claimed epsilon", epsilon_text(v.guarantee.claimed_epsilon) + " a " + v.guarantee.unit);
+  line("claimed epsilon", fmt::format("{} a {}", epsilon_text(v.guarantee.claimed_epsilon),
+                                      name_of(v.guarantee.unit)));
   line("exact epsilon", fmt::format("{} a {}: {}", epsilon_text(v.guarantee.unit_epsilon),
-                                    v.guarantee.unit, verdict(v)));
+                                    name_of(v.guarantee.unit), verdict(v)));
   if (v.guarantee.delta > 0.0) line("delta", epsilon_text(v.guarantee.delta));
   if (v.mechanism->outputs() > 1) {
     line("whole report", fmt::format("epsilon {} for {} outputs", epsilon_text(v.guarantee.epsilon),

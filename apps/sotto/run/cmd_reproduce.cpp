@@ -39,6 +39,9 @@ std::string data_state(const Experiment& experiment, const std::filesystem::path
     const auto recipe = text ? parse_recipe(*text, name, settings) : Result<Recipe>(Recipe{});
     if (!text || !recipe) return "recipe " + name + " is not valid";
     const KnownSet* const set = find_known_set(recipe->data.name);
+    if (set == nullptr && !std::filesystem::exists(recipe->data.name)) {
+      return recipe->data.name + " not here";
+    }
     if (set == nullptr || set->variants.empty()) continue;
     if (!find_files(*set, folder)) return std::string(set->name) + " not here";
   }

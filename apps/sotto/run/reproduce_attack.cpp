@@ -58,7 +58,10 @@ Result<Reproduced> reproduce_attack(const Experiment& experiment, const Reproduc
                                duration(clock.seconds()));
   measured.header = kHeader;
   for (const AttackRow& row : rows) measured.rows.push_back(cells_of(row));
-  measured.notes = {"measured: with its standard error; where values scatter, against w."};
+  measured.notes = {
+      "measured: with its standard error; where values scatter, against w, and with a tolerance "
+      "against "
+      "what clients held in the last round."};
   return show_measured(experiment, options, measured);
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "data/known.h"
 #include "experiment/starter.h"
 #include "report/findings.h"
 #include "terminal.h"
@@ -16,9 +17,12 @@ Result<Summary> run_study_shown(const Study& study, const StudyShown& shown) {
   SOTTO_TRY(const std::vector<StudyRun> runs, plan_runs(study));
   const std::string set = shown.start ? missing_data(study, runs) : "";
   if (!set.empty()) {
-    return fail(ErrorKind::kNotFound, study.name + ": the data set " + set +
-                                          " is not here; `sotto data fetch " + set +
-                                          "`, or name its folder with --data or SOTTO_DATA");
+    const std::string how =
+        find_known_set(set) == nullptr
+            ? " is not here: a path below the folder that this program was started in"
+            : " is not here; `sotto data fetch " + set +
+                  "`, or name its folder with --data or SOTTO_DATA";
+    return fail(ErrorKind::kNotFound, study.name + ": the data set " + set + how);
   }
   Progress progress(study.name);
   StudyOptions options;

@@ -41,7 +41,7 @@ Json domain_json(const Domain& domain) {
 
 Json guarantee_json(const Guarantee& guarantee) {
   Json json = {
-      {"statement", guarantee.statement}, {"unit", guarantee.unit}, {"units", guarantee.units}};
+      {"statement", guarantee.statement}, {"unit", name_of(guarantee.unit)}, {"units", guarantee.units}};
   put(json, "epsilon", guarantee.epsilon);
   put(json, "delta", guarantee.delta);
   put(json, "unit_epsilon", guarantee.unit_epsilon);

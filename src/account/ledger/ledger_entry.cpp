@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/sha256.h"
+#include "base/utf8.h"
 
 namespace sotto {
 namespace {
@@ -15,24 +16,9 @@ constexpr std::size_t kLongestName = 200;
 /// Whether a name can stand in a line of text: UTF-8 in the shortest form, no control characters.
 bool is_plain(std::string_view name) {
   for (std::size_t i = 0; i < name.size();) {
-    const auto byte = [&](std::size_t k) -> unsigned {
-      return i + k < name.size() ? static_cast<unsigned char>(name[i + k]) : 0U;
-    };
-    const unsigned lead = byte(0);
-    if (lead < 0x20 || lead == 0x7F) return false;
-    const std::size_t length = lead < 0x80   ? 1
-                               : lead < 0xC2 ? 0
-                               : lead < 0xE0 ? 2
-                               : lead < 0xF0 ? 3
-                               : lead < 0xF5 ? 4
-                                             : 0;
-    if (length == 0) return false;
-    for (std::size_t k = 1; k < length; ++k) {
-      if ((byte(k) & 0xC0U) != 0x80U) return false;
-    }
-    const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
-    const bool surrogate = lead == 0xED && byte(1) >= 0xA0;
-    if (overlong || surrogate || (lead == 0xF4 && byte(1) >= 0x90)) return false;
+    const auto lead = static_cast<unsigned char>(name[i]);
+    const std::size_t length = character_bytes(name, i);
+    if (length == 0 || lead < 0x20 || lead == 0x7F) return false;
     i += length;
   }
   return true;

@@ -91,7 +91,7 @@ std::unique_ptr<Mechanism> BitMechanism::make(std::string_view version, Domain d
   self->find_logarithms();
   Guarantee& guarantee = self->guarantee_;
   guarantee.epsilon = self->worst_.epsilon;
-  guarantee.unit = "report";
+  guarantee.unit = GuaranteeUnit::kReport;
   guarantee.unit_epsilon = guarantee.epsilon;
   guarantee.claimed_epsilon = self->design_.claimed;
   guarantee.statement = self->design_.statement;

@@ -24,20 +24,25 @@ DeviceMechanism::DeviceMechanism(std::unique_ptr<State> state) : state_(std::mov
 DeviceMechanism::~DeviceMechanism() = default;
 
 bool DeviceMechanism::takes(const Mechanism& mechanism) {
+  if (mechanism.outputs() > 0 && privunit_parts(mechanism) != nullptr) return true;
   const ValueMechanism* const values = value_mechanism(mechanism);
   if (values == nullptr || values->outputs() == 0) return false;
   return !std::holds_alternative<std::monostate>(values->channel_of(0).kernel());
 }
 
 Result<std::unique_ptr<DeviceMechanism>> DeviceMechanism::make(
-    std::shared_ptr<const Mechanism> mechanism) {
+    std::shared_ptr<const Mechanism> mechanism, unsigned threads) {
   if (!takes(*mechanism)) {
     return fail(ErrorKind::kUsage, std::string(mechanism->id()) +
                                        " has no kernel for a CUDA device; valid: the value "
-                                       "mechanisms (sotto mechanisms)");
+                                       "mechanisms (sotto mechanisms) and privunit");
   }
   auto state = std::make_unique<State>();
   state->mechanism = std::move(mechanism);
+  if (privunit_parts(*state->mechanism) != nullptr) {
+    SOTTO_TRY(state->vector, cuda::DeviceVector::make(*state->mechanism, threads));
+    return std::unique_ptr<DeviceMechanism>(new DeviceMechanism(std::move(state)));
+  }
   state->values = value_mechanism(*state->mechanism);
   const auto& tensors = state->mechanism->domain().layout->tensors();
   for (std::size_t t = 0; t < tensors.size(); ++t) {
@@ -51,9 +56,15 @@ Result<std::unique_ptr<DeviceMechanism>> DeviceMechanism::make(
   return std::unique_ptr<DeviceMechanism>(new DeviceMechanism(std::move(state)));
 }
 
-Result<void> DeviceMechanism::add(std::span<const Place> tensors, std::span<const StreamKey> keys) {
+Result<void> DeviceMechanism::add(std::span<const Place> tensors, std::span<const StreamKey> keys,
+                                  const Filling& filling) {
   if (keys.empty()) return {};
   State& state = *state_;
+  if (state.vector) {
+    SOTTO_CHECK(state.vector->add(tensors, keys, filling));
+    state.reports += keys.size();
+    return {};
+  }
   SOTTO_TRY(const cuda::PerturbJob job, state.job(tensors, keys));
   SOTTO_CHECK(check(static_cast<cudaError_t>(state.start(job, {.sums = state.sums.data()})),
                     "perturbing on the device"));
@@ -70,6 +81,11 @@ Result<SummedEnvelope> DeviceMechanism::take_sum(RoundId round) {
   SummedEnvelope sum;
   sum.round_ = round;
   sum.mechanism_id_ = state.mechanism->id();
+  if (state.vector) {
+    SOTTO_TRY(sum.sums_, state.vector->take_sums());
+    sum.reports_ = std::exchange(state.reports, 0);
+    return sum;
+  }
   SOTTO_TRY(sum.sums_, state.sums.copy(state.outputs()));
   for (const auto& [index, symbol] : state.late) sum.sums_[index] += symbol;
   sum.reports_ = std::exchange(state.reports, 0);
@@ -79,9 +95,20 @@ Result<SummedEnvelope> DeviceMechanism::take_sum(RoundId round) {
 }
 
 Result<std::vector<Report>> DeviceMechanism::reports(std::span<const Place> tensors,
-                                                     std::span<const StreamKey> keys) {
+                                                     std::span<const StreamKey> keys,
+                                                     const Filling& filling) {
   State& state = *state_;
   const std::size_t each = state.outputs();
+  if (state.vector) {
+    std::vector<Report> drawn;
+    SOTTO_CHECK(state.vector->draw(
+        tensors, keys, filling, [&](std::uint32_t, std::span<const std::int32_t> symbols) {
+          PackedSymbols packed(each, state.mechanism->symbol_bits());
+          packed.write(0, symbols);
+          drawn.push_back(Report(std::string(state.mechanism->id()), std::move(packed)));
+        }));
+    return drawn;
+  }
   const std::size_t together = std::max<std::size_t>(1, kReportWeights / each);
   std::vector<Report> all;
   std::vector<Place> places(tensors.begin(), tensors.end());
@@ -120,6 +147,10 @@ Result<std::vector<Report>> DeviceMechanism::reports(std::span<const Place> tens
     }
   }
   return all;
+}
+
+std::uint64_t DeviceMechanism::redrawn() const {
+  return state_->vector ? state_->vector->redrawn() : 0;
 }
 
 Result<std::vector<Symbol>> DeviceMechanism::draw(std::span<const float> values,

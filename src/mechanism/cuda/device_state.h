@@ -6,6 +6,7 @@
 
 #include "mechanism/cuda/device_mechanism.h"
 #include "mechanism/cuda/device_memory.h"
+#include "mechanism/cuda/device_vector.h"
 #include "mechanism/cuda/job.h"
 #include "mechanism/value/value.h"
 
@@ -51,6 +52,7 @@ struct DeviceTables {
 
 struct DeviceMechanism::State {
   std::shared_ptr<const Mechanism> mechanism;
+  std::unique_ptr<cuda::DeviceVector> vector;  // of a vector mechanism, which needs nothing below
   const ValueMechanism* values = nullptr;
   bool wide = false;
   unsigned words = 0;

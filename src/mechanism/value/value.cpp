@@ -75,7 +75,7 @@ Result<std::unique_ptr<Mechanism>> ValueMechanism::make(std::string_view version
 
   Guarantee& guarantee = self->guarantee_;
   guarantee.epsilon = 0.0;
-  guarantee.unit = "weight";
+  guarantee.unit = GuaranteeUnit::kWeight;
   guarantee.unit_epsilon = 0.0;
   guarantee.units = domain.layout->size();
   guarantee.claimed_epsilon = claimed;

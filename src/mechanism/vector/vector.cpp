@@ -40,7 +40,7 @@ void VectorMechanism::set_guarantee(double exact, double delta, double claimed,
   guarantee_.epsilon = exact;
   guarantee_.delta = delta;
   guarantee_.statement = std::move(statement);
-  guarantee_.unit = "vector";
+  guarantee_.unit = GuaranteeUnit::kVector;
   guarantee_.unit_epsilon = exact;
   guarantee_.claimed_epsilon = claimed;
 }
@@ -76,10 +76,10 @@ const float* VectorMechanism::input_of(std::span<const float> x, std::size_t blo
   return lane.input.data();
 }
 
-std::array<std::uint64_t, 4> VectorMechanism::coins(Lanes& all) {
+std::array<std::uint64_t, 4> VectorMechanism::coins(BlockStream& stream) {
   std::array<std::uint64_t, 4> words{};
-  all.front()->stream.seek(kCoinBlock);
-  all.front()->stream.fill(std::span(words));
+  stream.seek(kCoinBlock);
+  stream.fill(std::span(words));
   return words;
 }
 

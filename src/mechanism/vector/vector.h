@@ -94,7 +94,8 @@ class VectorMechanism : public Mechanism {
   const float* input_of(std::span<const float> x, std::size_t block, Lane& lane) const;
 
   /// Four words that concern the whole vector.
-  static std::array<std::uint64_t, 4> coins(Lanes& all);
+  static std::array<std::uint64_t, 4> coins(BlockStream& stream);
+  static std::array<std::uint64_t, 4> coins(Lanes& all) { return coins(all.front()->stream); }
   /// What follows the word of coin `which`.
   static MoreBits after_coin(Lanes& all, std::size_t which);
   static WideSum total(std::span<const WideSum> sums);

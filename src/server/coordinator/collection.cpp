@@ -1,6 +1,7 @@
 #include "server/coordinator/collection.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "sotto/bits.h"
 
@@ -13,8 +14,11 @@ Tag fresh_tag() {
 }
 
 Result<Collection> Collection::begin(const RoundPlan& plan, std::span<const float> model,
-                                     const Terms& terms, const TicketKey& ticket_key) {
+                                     const Terms& terms, const TicketKey& ticket_key,
+                                     const Times& times, Clock::time_point now) {
   Collection round;
+  round.times_ = times;
+  round.latest_start_ = now + times.wait;
   round.plan_ = plan;
   round.attempt_ = fresh_tag();
   round.terms_ = terms;
@@ -32,6 +36,16 @@ Result<Collection> Collection::begin(const RoundPlan& plan, std::span<const floa
     round.groups_.push_back(std::move(group));
   }
   return round;
+}
+
+ClientState Collection::state_of(std::uint32_t client) const {
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    if (groups_[i].arrived.contains(client)) return ClientState::kCounted;
+    if (groups_[i].asked.contains(client)) return ClientState::kAwaited;
+    const auto& all = plan_.groups[i].clients;
+    if (std::ranges::find(all, client) != all.end()) return ClientState::kDeclined;
+  }
+  return ClientState::kNotAsked;
 }
 
 std::optional<std::size_t> Collection::group_of(std::uint32_t client) const {
@@ -57,7 +71,8 @@ Ticket Collection::ticket(std::size_t group, const std::string& name) const {
 }
 
 bool Collection::arrived(std::uint32_t client, std::size_t group) {
-  return groups_[group].arrived.insert(client).second;
+  Group& wanted = groups_[group];
+  return wanted.asked.contains(client) && wanted.arrived.insert(client).second;
 }
 
 Result<void> Collection::begin_batch(std::size_t index, std::uint64_t reports, std::uint64_t skip) {
@@ -79,7 +94,7 @@ Result<void> Collection::begin_batch(std::size_t index, std::uint64_t reports, s
 
 Result<std::size_t> Collection::next_chunk(std::size_t index) const {
   const Group& group = groups_[index];
-  if (!group.batch || group.closed()) {
+  if (group.intake() != IntakeState::kComing) {
     return fail(ErrorKind::kRefused, "a chunk more than the batch has");
   }
   return group.taken / *group.batch;
@@ -94,6 +109,9 @@ bool Collection::repeated(std::size_t index, std::span<const std::byte> sealed) 
 
 void Collection::took_chunk(std::size_t index, bool counted) {
   Group& group = groups_[index];
+  if (group.intake() != IntakeState::kComing) {
+    throw std::invalid_argument("a chunk that no batch has");
+  }
   ++group.taken;
   group.dropped += counted ? 0 : 1;
   group.well_formed += counted ? 1 : 0;
@@ -103,6 +121,12 @@ void Collection::took_chunk(std::size_t index, bool counted) {
   group.seen.clear();
 }
 
+IntakeState Collection::Group::intake() const {
+  if (!batch) return IntakeState::kNone;
+  if (*batch == 0) return IntakeState::kWithheld;
+  return closed() ? IntakeState::kWhole : IntakeState::kComing;
+}
+
 std::uint64_t Collection::Group::opened() const {
   if (!batch || *batch == 0) return 0;
   std::uint64_t least = fewest.value_or(*batch);
@@ -110,8 +134,16 @@ std::uint64_t Collection::Group::opened() const {
   return std::max<std::uint64_t>(1, least);
 }
 
-void Collection::start_clock(Clock::duration length) {
-  if (!deadline_) deadline_ = Clock::now() + length;
+RoundState Collection::state(Clock::time_point now) const {
+  if (complete()) return RoundState::kComplete;
+  if (deadline_) return now < end() ? RoundState::kRunning : RoundState::kEnded;
+  return now < end() ? RoundState::kWaiting : RoundState::kAbandoned;
+}
+
+bool Collection::start_clock(Clock::time_point now) {
+  if (deadline_) return false;
+  deadline_ = now + times_.round;
+  return true;
 }
 
 Collection::Clock::duration Collection::left() const {
@@ -131,15 +163,22 @@ std::vector<Delivery::Group> Collection::outcome(const std::string& nobody) cons
   for (const Group& group : groups_) {
     if (!terms_.shuffled) {
       outcome.push_back({group.arrived.size(), "", 0, group.arrived.size()});
-    } else if (!group.batch) {
-      outcome.push_back({0, nobody, 0, 0});
-    } else if (*group.batch == 0) {
-      outcome.push_back({0, "the shuffler had too few reports", 0, 0});
-    } else if (!group.closed()) {
-      outcome.push_back(
-          {0, "the shuffler's batch did not arrive whole", group.dropped, group.opened()});
-    } else {
-      outcome.push_back({*group.batch, "", group.dropped, group.opened()});
+      continue;
+    }
+    switch (group.intake()) {
+      case IntakeState::kNone:
+        outcome.push_back({0, nobody, 0, 0});
+        break;
+      case IntakeState::kWithheld:
+        outcome.push_back({0, "the shuffler had too few reports", 0, 0});
+        break;
+      case IntakeState::kComing:
+        outcome.push_back(
+            {0, "the shuffler's batch did not arrive whole", group.dropped, group.opened()});
+        break;
+      case IntakeState::kWhole:
+        outcome.push_back({*group.batch, "", group.dropped, group.opened()});
+        break;
     }
   }
   return outcome;

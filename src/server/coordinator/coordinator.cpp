@@ -51,9 +51,12 @@ identity::ChunkPlan Coordinator::chunk_plan(RoundId round, const ReportForm& for
 Result<Delivery> Coordinator::collect(const RoundPlan& plan, std::span<const float> model,
                                       std::span<const EnvelopeSink> sinks) {
   const bool shuffled = settings_.invitation.shuffled;
+  Collection::Times times{seconds(settings_.wait_seconds), seconds(settings_.round_seconds), {}};
+  // After the deadline a shuffler has as long again to hand over the batch that it then closes.
+  if (shuffled) times.grace = times.round;
   SOTTO_TRY(Collection collection,
             Collection::begin(plan, model, settings_.invitation.terms(),
-                              make_ticket_key(key_, settings_.invitation.run, plan.round)));
+                              make_ticket_key(key_, settings_.invitation.run, plan.round), times));
   if (on_begin) on_begin(plan, model.size());
   tell(begun(plan));
   std::unique_lock lock(mutex_);
@@ -63,19 +66,12 @@ Result<Delivery> Coordinator::collect(const RoundPlan& plan, std::span<const flo
   sinks_ = sinks;
   last_round_ = plan.round;
   held_ = 0;
-  const auto latest_start = Collection::Clock::now() + seconds(settings_.wait_seconds);
-  // After the deadline a shuffler has as long again to hand over the batch that it then closes.
-  const auto grace = shuffled ? seconds(settings_.round_seconds) : Collection::Clock::duration{};
-  while (!round_->complete() && !interrupted_) {
-    if (!round_->deadline()) {
-      if (changed_.wait_until(lock, latest_start) == std::cv_status::timeout &&
-          !round_->deadline()) {
-        break;
-      }
-    } else if (changed_.wait_until(lock, *round_->deadline() + grace) == std::cv_status::timeout) {
-      break;
-    }
-  }
+  const auto goes_on = [&] {
+    const RoundState state = round_->state();
+    return !interrupted_ && (state == RoundState::kWaiting || state == RoundState::kRunning);
+  };
+  while (goes_on()) changed_.wait_until(lock, round_->end());
+  const bool abandoned = round_->state() == RoundState::kAbandoned;
   Delivery delivery;
   delivery.groups = round_->outcome(shuffler_here_ ? "the shuffler has handed over no batch"
                                                    : "no shuffler has come");
@@ -84,12 +80,11 @@ Result<Delivery> Coordinator::collect(const RoundPlan& plan, std::span<const flo
     std::optional<std::uint64_t>& seen = delivery.groups[group].opened;
     if (opened_rounds->has(plan.round, group)) seen = std::max<std::uint64_t>(seen.value_or(0), 1);
   }
-  const bool begun = round_->deadline().has_value() || round_->complete();
   count_missed();
   round_.reset();
   sinks_ = {};
   if (interrupted_) return fail(ErrorKind::kIo, "stopped before the end of the round");
-  if (!begun) {
+  if (abandoned) {
     return fail(ErrorKind::kIo, "round " + std::to_string(plan.round) + ": no client came within " +
                                     short_number(settings_.wait_seconds) +
                                     " s (--wait-seconds); the same command goes on from here");
@@ -132,8 +127,7 @@ Result<Coordinator::Pulled> Coordinator::pull(const std::string& name, RoundId d
   const auto group = round_->group_of(place);
   if (!group || !asks(place)) return pulled;
   if (done_round == last_round_ && done_attempt == round_->attempt()) return pulled;
-  if (!round_->deadline()) {
-    round_->start_clock(seconds(settings_.round_seconds));
+  if (round_->start_clock()) {
     monitor::Event clock{monitor::What::kClockStarted, last_round_};
     clock.seconds = settings_.round_seconds;
     tell(clock);

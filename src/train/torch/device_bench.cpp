@@ -1,6 +1,7 @@
 #include "train/torch/device_bench.h"
 
 #ifdef SOTTO_WITH_CUDA
+#include "base/parallel.h"
 #include "mechanism/cuda/device_mechanism.h"
 #endif
 
@@ -10,7 +11,7 @@ Result<DeviceTimes> measure_on_device(std::shared_ptr<const Mechanism> mechanism
                                       std::span<const float> values, unsigned clients) {
 #ifdef SOTTO_WITH_CUDA
   constexpr int kTurns = 20;
-  SOTTO_TRY(const auto device, DeviceMechanism::make(std::move(mechanism)));
+  SOTTO_TRY(const auto device, DeviceMechanism::make(std::move(mechanism), thread_count(0)));
   return device->measure(values, clients, kTurns);
 #else
   (void)mechanism, (void)values, (void)clients;

@@ -7,8 +7,10 @@
 #include <map>
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "mechanism/cuda/device_mechanism.h"
 #include "train/torch/torch_cohort.h"
+#include "train/torch/torch_gradients.h"
 #include "train/torch/torch_guard.h"
 
 namespace sotto {
@@ -21,16 +23,20 @@ constexpr double kActivationShare = 0.5;
 /// LibTorch keeps activations, their gradients and copies of both in another order.
 constexpr double kCopies = 3.0;
 constexpr std::size_t kMostClients = 512;
+/// Of the memory beside the samples, what the gradients of clients at once may take.
+constexpr double kGradientShare = 0.1;
+constexpr std::size_t kMostGradientClients = 16384;
 
 class TorchRounds final : public DeviceRounds {
  public:
   TorchRounds(const Network& network, const torch::Device& device, const DeviceClients& clients,
-              std::size_t most)
+              std::size_t most, std::size_t most_gradients)
       : network_(network),
         layout_(network.layout()),
         device_(device),
         clients_(clients),
         most_(most),
+        most_gradients_(most_gradients),
         samples_(*clients.data, clients.preprocess, device, clients.threads) {
     // The same bits every time, and the processor's precision.
     at::globalContext().setDeterministicCuDNN(true);
@@ -59,6 +65,44 @@ class TorchRounds final : public DeviceRounds {
       }
       times_.train += seconds;
       times_.engine += whole.seconds() - seconds;
+      return {};
+    });
+  }
+
+  std::size_t most_gradient_clients() const noexcept override { return most_gradients_; }
+
+  Result<void> run_gradients(const GradientTask& task) override {
+    return guarded("gradients on the device", [&]() -> Result<void> {
+      const Stopwatch whole;
+      std::vector<std::uint32_t> samples;
+      for (const std::uint32_t client : task.clients) {
+        const auto own = task.samples(client);
+        samples.insert(samples.end(), own.begin(), own.end());
+      }
+      const std::size_t each = samples.size() / task.clients.size();
+      if (!gradients_) gradients_.emplace(network_, samples_, device_);
+      gradients_->compute(task.model, samples, static_cast<std::int64_t>(task.clients.size()),
+                          static_cast<std::int64_t>(each));
+      SOTTO_TRY(const auto keys, keys_of(task));
+      if (task.reports != nullptr) task.reports->resize(task.clients.size());
+      for (std::size_t p = 0; p < task.parts.size(); ++p) {
+        const Part& part = task.parts[p];
+        SOTTO_TRY(DeviceMechanism* const device, device_of(part));
+        std::vector<DeviceMechanism::Place> places;
+        for (const std::size_t t : part.tensors) {
+          places.push_back({gradients_->rows(t).data_ptr<float>(), nullptr});
+        }
+        const DeviceMechanism::Filling filling{task.fills_ball, task.fill_floor};
+        if (task.reports == nullptr) {
+          SOTTO_CHECK(device->add(places, keys[p], filling));
+          continue;
+        }
+        SOTTO_TRY(std::vector<Report> reports, device->reports(places, keys[p], filling));
+        for (std::size_t c = 0; c < reports.size(); ++c) {
+          (*task.reports)[c].push_back(std::move(reports[c]));
+        }
+      }
+      times_.engine += whole.seconds();
       return {};
     });
   }
@@ -131,10 +175,7 @@ class TorchRounds final : public DeviceRounds {
 
   Result<void> report(const Part& part, std::span<Client> clients, const float* model,
                       bool gives_reports) {
-    auto& device = mechanisms_[std::string(part.mechanism->id())];
-    if (!device) {
-      SOTTO_TRY(device, DeviceMechanism::make(part.mechanism));
-    }
+    SOTTO_TRY(DeviceMechanism* const device, device_of(part));
     std::vector<DeviceMechanism::Place> places;
     for (const std::size_t t : part.tensors) {
       places.push_back({cohort_->rows(t).data_ptr<float>(),
@@ -150,6 +191,33 @@ class TorchRounds final : public DeviceRounds {
     return {};
   }
 
+  Result<DeviceMechanism*> device_of(const Part& part) {
+    auto& device = mechanisms_[std::string(part.mechanism->id())];
+    if (!device) {
+      SOTTO_TRY(device, DeviceMechanism::make(part.mechanism, clients_.threads));
+    }
+    return device.get();
+  }
+
+  /// Of each part the keys of all clients: a client's bits give them in the order of the parts.
+  Result<std::vector<std::vector<StreamKey>>> keys_of(const GradientTask& task) const {
+    constexpr std::size_t kTogether = 64;
+    const std::size_t count = task.clients.size();
+    BitSource none = BitSource::from_seed(0, "none");
+    std::vector<std::vector<StreamKey>> keys(task.parts.size(),
+                                             std::vector<StreamKey>(count, StreamKey(none)));
+    SOTTO_CHECK(parallel_for(clients_.threads, (count + kTogether - 1) / kTogether,
+                             [&](unsigned /*lane*/, std::size_t part) -> Result<void> {
+                               const std::size_t end = std::min(count, (part + 1) * kTogether);
+                               for (std::size_t c = part * kTogether; c < end; ++c) {
+                                 BitSource bits = task.perturb(task.clients[c]);
+                                 for (std::vector<StreamKey>& own : keys) own[c] = StreamKey(bits);
+                               }
+                               return {};
+                             }));
+    return keys;
+  }
+
   static Result<void> wait() {
     if (const cudaError_t error = cudaDeviceSynchronize(); error != cudaSuccess) {
       return fail(ErrorKind::kInternal,
@@ -163,7 +231,9 @@ class TorchRounds final : public DeviceRounds {
   torch::Device device_;
   DeviceClients clients_;
   std::size_t most_;
+  std::size_t most_gradients_;
   TorchSamples samples_;
+  std::optional<LinearGradients> gradients_;
   std::optional<TorchCohort> cohort_;
   std::map<std::string, std::unique_ptr<DeviceMechanism>> mechanisms_;
   Times times_;
@@ -188,8 +258,18 @@ Result<std::shared_ptr<DeviceRounds>> make_torch_rounds(const Network& network,
                       4.0 * kCopies * static_cast<double>(network.layout().size());
   const auto most = static_cast<std::size_t>(kActivationShare * (bytes - samples) / each);
   if (most < 2) return nullptr;
+  std::size_t gradients = 0;
+  if (LinearGradients::takes(network) && !clients.preprocess.augments()) {
+    // A client's rows of one sample and its gradient, once more while they are made.
+    const double own = 8.0 * static_cast<double>(network.layout().size() +
+                                                 clients.data->views * network.input.size());
+    gradients =
+        std::clamp<std::size_t>(static_cast<std::size_t>(kGradientShare * (bytes - samples) / own),
+                                1, kMostGradientClients);
+  }
   return guarded("preparing the device", [&]() -> Result<std::shared_ptr<DeviceRounds>> {
-    return std::make_shared<TorchRounds>(network, device, clients, std::min(most, kMostClients));
+    return std::make_shared<TorchRounds>(network, device, clients, std::min(most, kMostClients),
+                                         gradients);
   });
 }
 

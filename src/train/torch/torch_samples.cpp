@@ -17,15 +17,16 @@ TorchSamples::TorchSamples(const Dataset& data, const Preprocess& preprocess,
     return;
   }
   constexpr std::size_t kTogether = 1024;
-  const auto count = static_cast<std::int64_t>(data.size());
+  const std::size_t rows = data.size() * data.views;
+  const auto count = static_cast<std::int64_t>(rows);
   const auto options = torch::TensorOptions().device(device);
   values_ = torch::empty({count, shape_.channels, shape_.height, shape_.width}, options);
   labels_ = torch::empty({count}, options.dtype(torch::kInt64));
   std::vector<std::uint32_t> numbers;
   std::vector<float> pixels;
   std::vector<std::int64_t> labels;
-  for (std::size_t first = 0; first < data.size(); first += kTogether) {
-    const std::size_t size = std::min(kTogether, data.size() - first);
+  for (std::size_t first = 0; first < rows; first += kTogether) {
+    const std::size_t size = std::min(kTogether, rows - first);
     numbers.resize(size);
     for (std::size_t i = 0; i < size; ++i) numbers[i] = static_cast<std::uint32_t>(first + i);
     pixels.resize(size * shape_.size());
@@ -42,7 +43,7 @@ TorchSamples::TorchSamples(const Dataset& data, const Preprocess& preprocess,
 
 std::size_t TorchSamples::device_bytes(const Dataset& data, const Preprocess& preprocess) {
   if (preprocess.augments()) return 0;
-  return data.size() *
+  return data.size() * data.views *
          (output_shape(data, preprocess).size() * sizeof(float) + sizeof(std::int64_t));
 }
 
@@ -61,6 +62,19 @@ void TorchSamples::begin_epoch(std::span<const std::vector<std::uint32_t>> order
                        {static_cast<std::int64_t>(count), static_cast<std::int64_t>(orders.size())},
                        torch::kInt64)
           .to(device_, /*non_blocking=*/false, /*copy=*/true);
+}
+
+TorchSamples::Rows TorchSamples::rows(std::span<const std::uint32_t> samples) const {
+  const std::vector<std::int64_t> numbers(samples.begin(), samples.end());
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  torch::Tensor picked =
+      torch::from_blob(const_cast<std::int64_t*>(numbers.data()), {count}, torch::kInt64)
+          .to(device_, /*non_blocking=*/false, /*copy=*/true);
+  if (data_.views > 1) {
+    const torch::Tensor view = torch::arange(views(), picked.options());
+    picked = (picked.unsqueeze(1) * views() + view).flatten();
+  }
+  return {values_.index_select(0, picked).flatten(1), labels_.index_select(0, picked)};
 }
 
 TorchSamples::Batch TorchSamples::batch(std::size_t first, std::size_t size,

@@ -34,6 +34,14 @@ class TorchSamples {
   /// Of each client its samples [first, first + size) of the epoch.
   Batch batch(std::size_t first, std::size_t size, std::span<BitSource* const> bits);
 
+  /// The rows of values of samples that lie on the device: each one's own, then its views.
+  struct Rows {
+    torch::Tensor values;  // rows x features
+    torch::Tensor labels;
+  };
+  Rows rows(std::span<const std::uint32_t> samples) const;
+  std::int64_t views() const noexcept { return data_.views; }
+
   unsigned threads() const noexcept { return threads_; }
 
  private:

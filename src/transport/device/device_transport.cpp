@@ -24,7 +24,9 @@ std::uint64_t report_bytes(const Mechanism& mechanism, std::size_t split) {
 }  // namespace
 
 Result<bool> DeviceTransport::takes(const RoundPlan& plan) {
-  if (plan.payload == Payload::kGradient || plan.fills_ball || plan.latency > 0.0) return false;
+  if (plan.reported != Reported::kPayload) return false;
+  const bool gradients = plan.payload == Payload::kGradient;
+  if (plan.latency > 0.0 || (plan.fills_ball && !gradients)) return false;
   if (below_.observer) return false;
   if (factory_) {
     const ClientSettings& all = below_.settings();
@@ -33,9 +35,12 @@ Result<bool> DeviceTransport::takes(const RoundPlan& plan) {
     factory_.reset();
   }
   if (!rounds_) return false;
-  return std::ranges::all_of(plan.groups, [this](const ClientGroup& group) {
-    return std::ranges::all_of(
-        group.parts, [this](const Part& part) { return rounds_->takes(*part.mechanism); });
+  if (gradients && rounds_->most_gradient_clients() == 0) return false;
+  return std::ranges::all_of(plan.groups, [&](const ClientGroup& group) {
+    return std::ranges::all_of(group.parts, [&](const Part& part) {
+      const bool fits = !plan.fills_ball || part.mechanism->domain().shape == Shape::kBall;
+      return fits && rounds_->takes(*part.mechanism);
+    });
   });
 }
 
@@ -53,6 +58,10 @@ Result<Delivery> DeviceTransport::collect(const RoundPlan& plan, std::span<const
         delivery.bytes_up += group.clients.size() * report_bytes(*part.mechanism, plan.split);
       }
     }
+    if (plan.payload == Payload::kGradient) {
+      SOTTO_CHECK(run_gradients(plan, group, model, sinks, done));
+      continue;
+    }
     // Side by side go clients of equally many samples whose optimizers have made equally many
     // steps.
     const auto key = [this](std::uint32_t client) {
@@ -68,6 +77,40 @@ Result<Delivery> DeviceTransport::collect(const RoundPlan& plan, std::span<const
   const DeviceRounds::Times times = rounds_->take_times();
   below_.absorb({}, {times.train, times.engine, 0.0}, std::move(states));
   return delivery;
+}
+
+Result<void> DeviceTransport::run_gradients(const RoundPlan& plan, const ClientGroup& group,
+                                            std::span<const float> model,
+                                            std::span<const EnvelopeSink> sinks,
+                                            std::uint64_t& done) {
+  const auto samples = [this](std::uint32_t client) { return below_.partition().client(client); };
+  const auto key = [&](std::uint32_t client) { return samples(client).size(); };
+  std::vector<DeviceRounds::Part> parts;
+  for (const Part& part : group.parts) parts.push_back({part.mechanism, part.tensors});
+  std::vector<std::vector<Report>> reports;
+  DeviceRounds::GradientTask task{
+      .model = model,
+      .samples = samples,
+      .perturb =
+          [&](std::uint32_t client) { return below_.bits_for("perturb", plan.round, client); },
+      .fills_ball = plan.fills_ball,
+      .fill_floor = plan.fill_floor,
+      .parts = parts,
+      .reports = below_.hashes_reports ? &reports : nullptr};
+  for (const auto& batch : device_batches(group.clients, rounds_->most_gradient_clients(), key)) {
+    task.clients = batch;
+    reports.clear();
+    SOTTO_CHECK(rounds_->run_gradients(task));
+    if (task.reports != nullptr) {
+      SOTTO_CHECK(
+          parallel_for(lanes(), batch.size(), [&](unsigned lane, std::size_t i) -> Result<void> {
+            return below_.send_reports(lane, plan, batch[i], std::move(reports[i]), sinks[lane]);
+          }));
+    }
+    done += batch.size();
+    if (below_.on_client) below_.on_client(done, plan.clients());
+  }
+  return {};
 }
 
 Result<void> DeviceTransport::run(const RoundPlan& plan, const ClientGroup& group,

@@ -1,7 +1,7 @@
 // A transport whose clients live on an accelerator: trained side by side, their reports drawn and
 // added there (train/device_rounds.h), so that a round costs the memory of the host one sum. Rounds
-// that need more of a client than its report's symbols, a random delay or a payload on a ball, are
-// the transport's below it, client by client.
+// that need more of a client than its report's symbols, a random delay or trained weights on a
+// ball, are the transport's below it, client by client.
 #pragma once
 
 #include "train/device_rounds.h"
@@ -22,6 +22,9 @@ class DeviceTransport final : public Transport {
 
  private:
   Result<bool> takes(const RoundPlan& plan);
+  Result<void> run_gradients(const RoundPlan& plan, const ClientGroup& group,
+                             std::span<const float> model, std::span<const EnvelopeSink> sinks,
+                             std::uint64_t& done);
   Result<void> run(const RoundPlan& plan, const ClientGroup& group,
                    std::span<const std::uint32_t> clients, std::span<const float> model,
                    std::span<const EnvelopeSink> sinks, ClientStates& states);

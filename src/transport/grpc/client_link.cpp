@@ -119,9 +119,10 @@ Result<void> ClientLink::leave() const {
   return anew(server_line_, [&](auto& context) { return decline_once(context, request); });
 }
 
-Result<void> ClientLink::submit(const TaskHeader& task, const Handed& report) const {
+Result<void> ClientLink::submit(const TaskHeader& task, const Handed& report,
+                                std::span<const double> delays) const {
   return anew(report.contract.shuffled ? *shuffler_line_ : server_line_,
-              [&](auto& context) { return submit_once(context, task, report); });
+              [&](auto& context) { return submit_once(context, task, report, delays); });
 }
 
 Result<std::vector<Asked>> ClientLink::compare(const Tag& run, RoundId round) const {
@@ -206,12 +207,11 @@ Result<void> ClientLink::decline_once(grpc::ClientContext& context,
 }
 
 Result<void> ClientLink::submit_once(grpc::ClientContext& context, const TaskHeader& task,
-                                     const Handed& report) const {
+                                     const Handed& report, std::span<const double> delays) const {
   const Contract& contract = report.contract;
   SOTTO_TRY(const Chunks chunks, seal_all(report.envelopes, contract));
-  set_deadline(
-      context,
-      kTransferSeconds + (report.delays.empty() ? 0.0 : *std::ranges::max_element(report.delays)));
+  set_deadline(context,
+               kTransferSeconds + (delays.empty() ? 0.0 : *std::ranges::max_element(delays)));
   v2::SubmitHeader header;
   header.set_name(options_.name);
   header.set_contract(contract.text());
@@ -225,7 +225,7 @@ Result<void> ClientLink::submit_once(grpc::ClientContext& context, const TaskHea
   v2::SubmitReply reply;
   const auto writer =
       contract.shuffled ? shuffler_->Submit(&context, &reply) : server_->Submit(&context, &reply);
-  stream_report(*writer, request, chunks, report.delays);
+  stream_report(*writer, request, chunks, delays);
   const grpc::Status status = writer->Finish();
   if (status.ok()) return {};
   return tl::unexpected(to_error(status, line.address()));

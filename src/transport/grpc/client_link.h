@@ -33,16 +33,10 @@ class ClientLink {
   Result<void> decline(const TaskHeader& task) const;
   /// Gives the client's place back.
   Result<void> leave() const;
-  /// What is handed in for a task.
-  struct Handed {
-    const Contract& contract;
-    std::uint32_t minimum = 0;
-    std::span<const Envelope> envelopes;
-    std::span<const double> delays;  // of each chunk, in seconds; empty: none
-  };
-  /// Seals every envelope and hands the report in, to the shuffler where there is one.
-  /// Where chunks have delays it takes as long as the longest.
-  Result<void> submit(const TaskHeader& task, const Handed& report) const;
+  /// Seals every envelope and hands the report in, to the shuffler where there is one. `delays`: of
+  /// each chunk, in seconds; empty: none. It takes as long as the longest.
+  Result<void> submit(const TaskHeader& task, const Handed& report,
+                      std::span<const double> delays) const;
   /// What the shuffler's clients were asked for in a round.
   Result<std::vector<Asked>> compare(const Tag& run, RoundId round) const;
 
@@ -55,7 +49,7 @@ class ClientLink {
                                const Attempt& done, std::size_t weights) const;
   Result<void> decline_once(grpc::ClientContext& context, const v2::DeclineRequest& request) const;
   Result<void> submit_once(grpc::ClientContext& context, const TaskHeader& task,
-                           const Handed& report) const;
+                           const Handed& report, std::span<const double> delays) const;
   Result<std::vector<Asked>> compare_once(grpc::ClientContext& context, const Tag& run,
                                           RoundId round) const;
   /// The message, signed for whoever is at the other end of the line.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/utf8.h"
 #include "shuffle/report_form.h"
 #include "transport/grpc/client_link.h"
 
@@ -18,11 +19,14 @@ constexpr std::chrono::duration<double> kLongestPause{5.0};
 /// forever.
 constexpr double kBusyPatience = 10.0;
 
-class ClientProcess {
+class ClientProcess final : RoundCalls {
  public:
   ClientProcess(ClientOptions options, const MakeFactory& make_factory)
       : options_(std::move(options)), make_factory_(make_factory) {
     link_.emplace(options_);
+    round_.on_task = options_.on_task;
+    round_.on_note = options_.on_note;
+    round_.on_event = options_.on_event;
   }
 
   Result<ClientSummary> work();
@@ -32,11 +36,6 @@ class ClientProcess {
   void note(const std::string& text) const {
     if (options_.on_note) options_.on_note(text);
   }
-  void tell(const monitor::Event& event) const {
-    if (options_.on_event) options_.on_event(event);
-  }
-  /// What the ledger says that this client has spent by now.
-  void tell_spent(RoundId round) const;
   /// Calls again while the other side cannot be reached, as long as patience lasts, and ten times
   /// as long while it is busy.
   template <class Call>
@@ -47,27 +46,31 @@ class ClientProcess {
   Result<void> join_again();
   /// Whether nobody may answer because the training is over.
   bool ended(const Error& error) const;
+  Result<Assignment> pull() const {
+    return link_->pull(round_.done_round(), round_.done_attempt(), participant_->weights());
+  }
   /// Whether a server is there and has not finished.
   bool is_open() const;
   Result<void> accept(const Invitation& invitation);
   Result<void> do_task(const Assignment& assignment);
-  /// Looks whether others of the group were asked for the same in the round of `compared_`, and
-  /// says so where they were not. It only warns: a single member could stop everybody otherwise.
-  void compare();
   /// When each chunk goes, in seconds from now; empty: at once.
-  std::vector<double> delays(std::chrono::time_point<Clock, std::chrono::duration<double>> begin,
-                             std::size_t chunks) const;
+  std::vector<double> delays(Clock::time_point begin, std::size_t chunks) const;
+
+  Result<void> decline(const TaskHeader& task) override {
+    return patiently([&] { return link_->decline(task); });
+  }
+  Result<void> submit(const TaskHeader& task, const Handed& report) override;
+  /// Tried once: it is asked again before the next round.
+  Result<std::vector<Asked>> compare(const Tag& run, RoundId round) override {
+    return link_->compare(run, round);
+  }
 
   ClientOptions options_;
   const MakeFactory& make_factory_;
   std::optional<ClientLink> link_;
   Joined joined_;
   std::unique_ptr<Participant> participant_;
-  ClientSummary summary_;
-  RoundId done_round_ = 0;
-  Attempt done_attempt_{};
-  std::optional<Contract> compared_;  // of the last report that was handed to a shuffler
-  RoundId warned_round_ = 0;
+  ClientRound round_{*this};
   RoundId last_round_ = 0;  // that the recipe has
   double latency_ = 0.0;    // seconds: the longest random delay of a chunk
 };
@@ -155,12 +158,10 @@ Result<void> ClientProcess::accept(const Invitation& invitation) {
 }
 
 Result<void> ClientProcess::join() {
-  const Joined before = std::move(joined_);
+  const Joined before = joined_;
   SOTTO_TRY(joined_, patiently([&] { return link_->join(); }));
   // The same place in the same training: all that was agreed to stands.
   if (participant_ && joined_ == before) return {};
-  summary_.index = joined_.index;
-  summary_.recipe_hash = joined_.invitation.recipe_hash;
   auto accepted = accept(joined_.invitation);
   // Another client may have the place of one that does not take part.
   if (!accepted) (void)link_->leave();
@@ -168,7 +169,7 @@ Result<void> ClientProcess::join() {
 }
 
 bool ClientProcess::is_open() const {
-  const auto now = link_->pull(done_round_, done_attempt_, participant_->weights());
+  const auto now = pull();
   return now && !now->finished;
 }
 
@@ -179,16 +180,15 @@ Result<void> ClientProcess::join_again() {
   }
   link_.emplace(options_);
   // What was refused with the old certificate is handed in once more, if its round is still open.
-  done_attempt_ = {};
+  round_.forget_attempt();
   return join();
 }
 
 bool ClientProcess::ended(const Error& error) const {
-  return may_pass(error) && done_round_ > 0 && done_round_ == last_round_;
+  return may_pass(error) && round_.done_round() > 0 && round_.done_round() == last_round_;
 }
 
-std::vector<double> ClientProcess::delays(
-    std::chrono::time_point<Clock, std::chrono::duration<double>> begin, std::size_t chunks) const {
+std::vector<double> ClientProcess::delays(Clock::time_point begin, std::size_t chunks) const {
   if (!(latency_ > 0.0)) return {};
   const std::chrono::duration<double> common = begin - Clock::now();
   BitSource bits = BitSource::from_system();
@@ -198,95 +198,27 @@ std::vector<double> ClientProcess::delays(
 }
 
 Result<void> ClientProcess::do_task(const Assignment& assignment) {
-  const TaskHeader& task = *assignment.task;
-  if (task.recipe_hash != joined_.invitation.recipe_hash) {
+  if (assignment.task->recipe_hash != joined_.invitation.recipe_hash) {
     return fail(ErrorKind::kRefused, "the server has changed its recipe");
   }
-  // Once more, when everybody of the last round has come.
-  if (compared_ && compared_->round != task.round) compare();
-  const auto received = Clock::now();
-  if (options_.on_task) options_.on_task(task.round);
-  tell({monitor::What::kRoundBegan, task.round});
-  const auto report = participant_->report(task, assignment.model);
-  // From here on the task is done with, whatever comes of it.
-  done_round_ = task.round;
-  done_attempt_ = task.attempt;
-  if (!report && report.error().kind == ErrorKind::kRefused) {
-    note(report.error().message);
-    ++summary_.declined;
-    tell({monitor::What::kRoundDeclined, task.round});
-    const auto told = patiently([&] { return link_->decline(task); });
-    // A server that does not want to hear it goes on without this client all the same.
-    return told || may_pass(told.error()) ? told : Result<void>();
-  }
-  if (!report) return tl::unexpected(report.error());
-  tell_spent(task.round);
-  const auto begin = received + std::chrono::duration<double>(task.send_after_seconds);
-  auto sent = patiently([&] {
-    const std::vector<double> waits = delays(begin, report->size());
-    return link_->submit(task, {participant_->contract(), participant_->minimum(), *report, waits});
-  });
-  compared_ = participant_->contract();
-  compare();
-  if (sent) {
-    ++summary_.reports;
-    tell({monitor::What::kReportAccepted, task.round});
-    return participant_->delivered();
-  }
-  if (sent.error().kind != ErrorKind::kRefused) return sent;
-  // The report stays bound to its charge; the round went on without it.
-  note("round " + std::to_string(task.round) + ": " + sent.error().message);
-  ++summary_.late;
-  tell(monitor::refusal(sent.error(), task.round));
-  return {};
+  return round_.run(*participant_, *assignment.task, assignment.model);
 }
 
-void ClientProcess::compare() {
-  if (!compared_ || !compared_->shuffled || compared_->round == warned_round_) return;
-  const auto all = link_->compare(compared_->run, compared_->round);
-  // A shuffler that is away now is asked again before the next round.
-  if (!all) return;
-  const std::string own = compared_->digest();
-  std::uint64_t others = 0;
-  std::uint64_t same = 0;
-  for (const Asked& asked : *all) {
-    if (asked.contract == own) {
-      same += asked.reports;
-    } else if (asked.group == compared_->group) {
-      others += asked.reports;
-    }
-  }
-  if (others == 0) return;
-  warned_round_ = compared_->round;
-  ++summary_.asked_otherwise;
-  const std::string text =
-      "round " + std::to_string(compared_->round) + ": " + std::to_string(others) +
-      " clients of this client's group came with another contract, and " + std::to_string(same) +
-      " with the same: either they break the protocol, or the server asks "
-      "clients for different things, to tell them apart";
-  note("WARNING: " + text);
-  monitor::Event event{monitor::What::kAskedOtherwise, compared_->round};
-  event.reports = others;
-  event.text = text;
-  tell(event);
-}
-
-void ClientProcess::tell_spent(RoundId round) const {
-  const auto spent = participant_->spent();
-  if (!spent) return;
-  monitor::Event event{monitor::What::kBudgetSpent, round};
-  event.epsilon = spent->epsilon;
-  event.delta = spent->limits.renyi_order() > 0.0 ? spent->limits.delta : spent->delta_sum;
-  tell(event);
+Result<void> ClientProcess::submit(const TaskHeader& task, const Handed& report) {
+  return patiently(
+      [&] { return link_->submit(task, report, delays(report.begin, report.envelopes.size())); });
 }
 
 Result<ClientSummary> ClientProcess::work() {
   const auto done = take_part();
   // Asked to stop while the other side was away: nothing has failed, and all that matters is kept.
   if (!done && !(stopped() && may_pass(done.error()))) {
-    return tl::unexpected(done.error());
+    Error error = done.error();
+    // What is wrong with a server's recipe is said in the server's own words.
+    error.message = one_line(error.message);
+    return tl::unexpected(std::move(error));
   }
-  return summary_;
+  return ClientSummary{round_.counts(), joined_.index, joined_.invitation.recipe_hash};
 }
 
 Result<void> ClientProcess::take_part() {
@@ -297,8 +229,7 @@ Result<void> ClientProcess::take_part() {
                             .folder = options_.participant.data_folder}));
   SOTTO_CHECK(join());
   for (bool just_joined = true; !stopped();) {
-    const auto pulled =
-        patiently([&] { return link_->pull(done_round_, done_attempt_, participant_->weights()); });
+    const auto pulled = patiently([&] { return pull(); });
     if (!pulled && ended(pulled.error())) {
       note(pulled.error().message + ": the training is over");
       break;
@@ -322,7 +253,7 @@ Result<void> ClientProcess::take_part() {
     }
     if (assignment.finished) {
       // Whoever came last in the last round was seen by nobody before.
-      compare();
+      round_.compare();
       break;
     }
     std::this_thread::sleep_for(

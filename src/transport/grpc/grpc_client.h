@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "client/participant.h"
+#include "client/client_round.h"
 #include "monitor/event.h"
 #include "sotto/federation.h"
 #include "transport/grpc/security.h"
@@ -32,14 +32,9 @@ struct ClientOptions {
   monitor::Sink on_event;
 };
 
-struct ClientSummary {
+struct ClientSummary : ClientRound::Counts {
   std::uint32_t index = 0;
   std::string recipe_hash;
-  std::uint64_t reports = 0;   // handed in
-  std::uint64_t declined = 0;  // rounds
-  std::uint64_t late = 0;      // reports that came when their round was over
-  /// Rounds in which others of this client's group were asked for something else than it was.
-  std::uint64_t asked_otherwise = 0;
 };
 
 Result<ClientSummary> run_client(ClientOptions options, const MakeFactory& make_factory);

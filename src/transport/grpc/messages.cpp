@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/sha256.h"
+#include "base/utf8.h"
 
 namespace sotto::rpc {
 namespace {
@@ -79,6 +80,9 @@ Result<Joined> read_join(const v2::JoinReply& reply) {
   if (static_cast<std::size_t>(reply.settings_size()) > kMostSettings) {
     return bad("more than 1000 settings");
   }
+  std::size_t bytes = 0;
+  for (const std::string& setting : reply.settings()) bytes += setting.size();
+  if (bytes > kLongestRecipe) return bad("settings of more than 1 MiB");
   if (!is_sha256(reply.recipe_hash())) return bad("no hash of a recipe");
   if (reply.seal_key().size() != invitation.seal_key.size()) return bad("no key to seal to");
   if (joined.index >= reply.clients()) return bad("a place that the federation does not have");
@@ -289,7 +293,9 @@ grpc::Status to_status(const Error& error) {
 }
 
 Error to_error(const grpc::Status& status, const std::string& place) {
-  const std::string text = place + ": " + status.error_message();
+  // The other side's words, of which some are shown.
+  constexpr std::size_t kLongestReason = 2000;
+  const std::string text = place + ": " + shorten(one_line(status.error_message()), kLongestReason);
   switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
     case grpc::StatusCode::DEADLINE_EXCEEDED:

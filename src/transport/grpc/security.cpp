@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
-#include "identity/keys.h"
+#include "identity/key_files.h"
 
 namespace sotto::rpc {
 

@@ -78,6 +78,53 @@ TEST(WeightInference, MeasuredIsTheoryForEveryValueMechanism) {
   EXPECT_GE(checked, 18);
 }
 
+/// The rule of the notebook of SRR-FL's code, against the paper's table: its tolerance of 0.01, its
+/// scatter, nothing fitted. By hand: the last round's shift, uniform, less its share in the
+/// average, and the noise; 100 repetitions have a standard error of 0.02 %, so 0.03 % is what may
+/// be asked.
+TEST(WeightInference, ToleranceGivesThePapersTable) {
+  const std::vector<std::pair<double, double>> published = {
+      {1.0, 0.0046}, {2.0, 0.0033}, {3.0, 0.0031}, {5.0, 0.0028}, {8.0, 0.0028}, {10.0, 0.0029}};
+  for (const auto& [epsilon, error] : published) {
+    WeightAttack attack = attack_on("two-point", epsilon);
+    attack.clients = 1000;
+    attack.rounds = 50;
+    attack.tolerance = 0.01;
+    attack.deviation = std::sqrt(0.00003);
+    const auto theory = weight_theory(attack);
+    ASSERT_TRUE(theory);
+    EXPECT_NEAR(theory->error_to_round, error, 0.0003) << epsilon;
+  }
+}
+
+/// Values that move together from round to round: all three errors are what the moments say.
+TEST(WeightInference, MeasuredIsTheoryWithATolerance) {
+  for (const MechanismInfo& info : mechanisms()) {
+    if (info.kind != MechanismKind::kValue) continue;
+    for (const double deviation : {0.0, 0.2}) {
+      WeightAttack attack = attack_on(std::string(info.name), 4.0);
+      attack.tolerance = 0.3;
+      attack.deviation = deviation;
+      const WeightInference found = infer(attack);
+      const WeightFinding& last = found.last();
+      const double slack = 2e-4;
+      const auto near = [&](const Estimate& measured, double expected, const char* which) {
+        EXPECT_NEAR(measured.mean, expected, 4.0 * measured.standard_error + slack)
+            << info.name << ' ' << deviation << ' ' << which;
+      };
+      near(last.error, found.theory.error, "error");
+      near(last.error_to_round, found.theory.error_to_round, "to the round");
+      near(last.error_to_weight, found.theory.error_to_weight, "to w");
+      if (info.name == "two-point") {
+        EXPECT_GT(last.error_to_round.mean, last.error.mean);
+      }
+      EXPECT_NEAR(last.confidence->mean, *found.theory.confidence,
+                  4.0 * last.confidence->standard_error + 0.5)
+          << info.name << ' ' << deviation;
+    }
+  }
+}
+
 /// For two-point the decoded average is equation 2, from the share of upper outputs.
 TEST(WeightInference, TheAverageIsEquationTwo) {
   auto layout = std::make_shared<Layout>();
@@ -174,6 +221,11 @@ TEST(WeightInference, NamesWhatIsWrong) {
   attack = attack_on("two-point", 1.0);
   attack.clients = 0;
   EXPECT_NE(error(attack).find("positive"), std::string::npos);
+  attack = attack_on("two-point", 1.0);
+  attack.tolerance = -0.1;
+  EXPECT_NE(error(attack).find("tolerance"), std::string::npos);
+  attack.tolerance = 0.9;
+  EXPECT_NE(error(attack).find("inside the range"), std::string::npos);
 }
 
 }  // namespace

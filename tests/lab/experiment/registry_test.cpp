@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "data/known.h"
 #include "experiment/carried.h"
 #include "sotto/federation.h"
 #include "temporary_folder.h"
@@ -136,8 +137,10 @@ TEST(Registry, EveryRunOfEveryEntryIsAValidRecipe) {
       const auto runs = plan_runs(*study);
       ASSERT_TRUE(runs.has_value()) << experiment.name << ": " << runs.error().message;
       for (const StudyRun& run : *runs) {
-        // Where records are protected by DP-SGD the plan counts them, in data that are not here.
+        // Where records are protected by DP-SGD the plan counts them, in data that are not here; of
+        // a set that is not a known one the plan wants the file itself.
         if (run.recipe.federation.seed != 1 || run.recipe.train.clip > 0.0) continue;
+        if (find_known_set(run.recipe.data.name) == nullptr) continue;
         const auto plan = plan_privacy(run.recipe, "/no/such/folder", {});
         EXPECT_TRUE(plan.has_value()) << experiment.name << (quick ? ", quick: " : ": ") << run.name
                                       << ": " << plan.error().message;

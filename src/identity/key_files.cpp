@@ -1,4 +1,4 @@
-#include "identity/keys.h"
+#include "identity/key_files.h"
 
 #include <sodium.h>
 #include <sys/stat.h>
