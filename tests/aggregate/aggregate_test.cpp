@@ -129,8 +129,8 @@ TEST(Aggregator, BitsAddUpPlaceByPlaceOnEveryInstructionSet) {
 /// Whole reports and pieces of them, on every instruction set; a byte that is no symbol is found
 /// wherever it stands, and nothing of its envelope counts.
 TEST(Aggregator, BytesAddUpAndStrangersAmongThemAreRefused) {
-  constexpr std::size_t kSize = 331;
   constexpr Symbol kLargest = 100;
+  constexpr static std::size_t kSize = 331;
   const auto byte_wide = [](Symbol largest) {
     return std::make_shared<CountingMechanism>(kSize, largest, 1, 8, "counting-bytes.v1");
   };
