@@ -58,6 +58,25 @@ class Certificate(SottoTest):
         self.ok("account", "check", self.file)
         self.fails(1, ["signer: expected "], "account", "check", self.file, "--key", self.public)
 
+    def test_a_strangers_words_hide_nothing(self):
+        """"Conceal" in a field that is printed would hide that it describes a plan."""
+        certificate = json.loads(self.file.read_text())
+        del certificate["signature"]
+        certificate["ledger"] = {"accounts": 1, "entries": 1, "hash": "\x1b[8m" + 60 * "0"}
+        certificate["recipe"] = "\nreal coins\x9b8m"
+        body = self.folder / "body"
+        body.write_text(json.dumps(certificate, sort_keys=True, separators=(",", ":"),
+                                   ensure_ascii=False))
+        signature = subprocess.run(["openssl", "pkeyutl", "-sign", "-rawin", "-inkey", self.key,
+                                    "-in", body], check=True, capture_output=True).stdout
+        certificate["signature"] = signature.hex()
+        self.file.write_text(json.dumps(certificate, sort_keys=True, indent=2, ensure_ascii=False)
+                             + "\n")
+        said = self.ok("account", "check", self.file)
+        self.assertIn(r"ends with \x1b[8m000000000000, recipe \x0areal coins\x9b8m", said)
+        self.assertIn("It describes a plan, protects nobody.", said)
+        self.assertFalse([c for c in said if ord(c) < 32 and c != "\n" or 126 < ord(c) < 160], said)
+
     def test_whose_coins_they_were(self):
         plan = self.ok("account", "check", self.file)
         self.assertIn("It describes a plan, protects nobody.", plan)

@@ -214,8 +214,10 @@ Result<ClientSummary> ClientProcess::work() {
   // Asked to stop while the other side was away: nothing has failed, and all that matters is kept.
   if (!done && !(stopped() && may_pass(done.error()))) {
     Error error = done.error();
-    // What is wrong with a server's recipe is said in the server's own words.
-    error.message = one_line(error.message);
+    // What is wrong with a server's recipe is said in the server's own words, but not in all of
+    // them.
+    constexpr std::size_t kLongest = 4000;
+    error.message = shorten(one_line(error.message), kLongest);
     return tl::unexpected(std::move(error));
   }
   return ClientSummary{round_.counts(), joined_.index, joined_.invitation.recipe_hash};
