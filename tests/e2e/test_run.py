@@ -94,7 +94,8 @@ class RealData(SottoTest):
         "cldp-dpsgd": [], "cldp-fmnist": ["federation.rounds=15"],
         "cldp-hybrid": ["federation.k=8"], "cldp-smc": [],
         "client-level-mnist": ["shuffle.min_batch=1"], "ldp-fed-fmnist": [],
-        "ldp-fl-mnist": ["shuffle.split=100"], "srr-cifar": [], "srr-medical": [], "srr-mnist": [],
+        "ldp-fl-mnist": ["shuffle.split=100"], "srr-cifar": [], "srr-cifar-table": [],
+        "srr-medical": [], "srr-mnist": [],
     }
 
     def test_every_recipe_is_planned(self):
