@@ -152,7 +152,8 @@ TEST_F(ParticipantTest, StatisticsAreReportedAsTheRecipeSays) {
     TaskHeader header;
     header.round = round;
     header.weights = layout.size();
-    for (const Part& part : planner.parts(parts_of, 0).value()) {
+    const std::vector<Part> parts = planner.parts(parts_of, 0).value();
+    for (const Part& part : parts) {
       header.parts.push_back(
           {std::string(part.mechanism->id()), part.tensors, part.spec.domain.ranges});
     }

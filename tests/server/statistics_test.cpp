@@ -11,6 +11,8 @@
 #include "client/client.h"
 #include "plan/feature_statistics.h"
 #include "plan/planner.h"
+#include "plan/round_plan.h"
+#include "server/server_step.h"
 #include "sotto/features.h"
 #include "sotto/native.h"
 #include "temporary_folder.h"
@@ -169,6 +171,42 @@ TEST(Statistics, RoundsOfStatisticsMoveNoWeight) {
                          models->seen[2].begin() + kWeights));
 }
 
+/// A cosine runs over the rounds that move weights.
+TEST(Statistics, TheLearningRateFallsFromTheFirstGradientOn) {
+  const Recipe recipe =
+      recipe_of({"statistics.rounds=2", "federation.rounds=4", "server.decay=cosine"});
+  ServerStep server(recipe);
+  const std::vector<double> gradient = {1.0};
+  std::vector<float> model = {0.0F};
+  server.apply(3, 0, gradient, model);
+  EXPECT_EQ(model[0], -4.0F);
+  server.apply(4, 0, gradient, model);
+  EXPECT_NEAR(model[0], -6.0F, 1e-6);
+}
+
+/// The scale is that of features of norm 8 around their mean, of which the given one is a noisy
+/// copy.
+TEST(Statistics, TheScaleAccountsForNoiseInTheMean) {
+  Layout network;
+  network.add("1.weight", {2, 50}, TensorRole::kParameter);
+  network.add("1.bias", {2}, TensorRole::kParameter);
+  const Layout layout = add_feature_tensors(recipe_of(), network, 50);
+  std::vector<float> model(layout.size(), 0.0F);
+  // Features (7, +-sqrt(15), 0, ...); the mean is off by (0, 0, 3, 0, ...).
+  std::vector<double> mean(50, 0.0);
+  mean[0] = 7.0;
+  mean[2] = 3.0;
+  set_feature_mean(layout, mean, 9.0, model);
+  EXPECT_EQ(model[102], 7.0F);
+  EXPECT_NEAR(model[152], 8.0 / std::sqrt(15.0 + 9.0), 1e-6);
+  EXPECT_EQ(model.back(), model[152]);
+  // However large what was released is, features are stretched by 4 at most, and stay finite.
+  mean.assign(50, std::numeric_limits<double>::infinity());
+  set_feature_mean(layout, mean, 0.0, model);
+  EXPECT_EQ(model[102], 8.0F);
+  EXPECT_EQ(model.back(), 4.0F);
+}
+
 /// What a client hands to the mechanism in a round of statistics.
 struct Seen final : RunObserver {
   std::vector<float> values;
@@ -198,10 +236,7 @@ std::vector<float> reported(const Dataset& data, std::span<const std::uint32_t> 
   Client client(settings, layout, *trainer);
   Seen seen;
   client.observer = &seen;
-  RoundPlan plan;
-  plan.round = round;
-  plan.reported = reported_in(recipe, round);
-  plan.payload = Payload::kGradient;
+  const RoundPlan plan = recipe_plan(recipe, round);
   ClientGroup group{{0}, planner.parts(round, 0).value()};
   ClientTask task;
   task.samples = samples;
