@@ -121,6 +121,10 @@ class ChangedFactory final : public TrainerFactory {
   }
 
   bool trains_privately() const noexcept override { return below_->trains_privately(); }
+  /// A device changes the features itself, by the end of the model that it is given.
+  Result<std::shared_ptr<DeviceRounds>> device_rounds(const DeviceClients& clients) const override {
+    return below_->device_rounds(clients);
+  }
   std::string device() const override { return below_->device(); }
   std::string version() const override { return below_->version(); }
 

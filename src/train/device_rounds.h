@@ -59,7 +59,8 @@ class DeviceRounds {
 
   /// How many clients send a gradient at once; 0: this device takes no such rounds.
   virtual std::size_t most_gradient_clients() const noexcept { return 0; }
-  /// Clients of equally many samples that send the gradient at the model.
+  /// Clients of equally many samples that send the gradient at the model: that of the network and,
+  /// behind it, what statistics change features by, if any (train/changed_features.h).
   struct GradientTask {
     std::span<const float> model;
     std::span<const std::uint32_t> clients;

@@ -154,12 +154,13 @@ TEST(DeviceVector, DrawsThemAcrossTensorsAndFillsTheBall) {
   }
 }
 
-// What is undecided goes back to the processor: all of it, some of it.
+// What is undecided goes back to the processor: all of it, some of it. With a caution of 2^33 one
+// coordinate in seven is undecided where there are two, and one in 150 where there are 5,000.
 TEST(DeviceVector, LeavesUndecidedReportsToTheProcessor) {
   SKIP_WITHOUT_DEVICE();
   for (const std::size_t size : {2UL, 64UL, 5'000UL}) {
     const std::size_t count = size > 1'000 ? 3 : 40;
-    for (const double caution : {0x1p28, kAlways}) {
+    for (const double caution : {0x1p33, kAlways}) {
       const auto mechanism = privunit(flat_layout(size), {{"epsilon", 3.0}}, caution);
       const Clients clients = clients_of(*mechanism, count);
       const Answer answer = answer_of(mechanism, clients);

@@ -9,6 +9,7 @@
 #include "plan/fake_ledger.h"
 #include "server/toy_run.h"
 #include "sotto/aggregate.h"
+#include "train/changed_features.h"
 
 namespace sotto {
 namespace {
@@ -54,15 +55,14 @@ class FakeRounds final : public DeviceRounds {
   std::size_t most_gradient_clients() const noexcept override { return 11; }
   Result<void> run_gradients(const GradientTask& task) override {
     seen_.batches.push_back(task.clients.size());
-    ToyTrainer trainer(layout_);
-    SOTTO_CHECK(trainer.load(task.model));
+    SOTTO_TRY(const auto trainer, trainer_at(task.model));
     if (task.reports != nullptr) task.reports->resize(task.clients.size());
     std::set<std::size_t> sizes;
     for (std::size_t c = 0; c < task.clients.size(); ++c) {
       const auto samples = task.samples(task.clients[c]);
       sizes.insert(samples.size());
-      std::vector<float> gradient(layout_.size(), 0.0F);
-      if (!samples.empty()) SOTTO_CHECK(trainer.gradient(*clients_.data, samples, {}, gradient));
+      std::vector<float> gradient(task.model.size(), 0.0F);
+      if (!samples.empty()) SOTTO_CHECK(trainer->gradient(*clients_.data, samples, {}, gradient));
       BitSource bits = task.perturb(task.clients[c]);
       perturb(task.parts, gradient, bits, task.reports == nullptr ? nullptr : &(*task.reports)[c],
               [&](std::vector<float>& values, const Domain& domain) {
@@ -92,6 +92,21 @@ class FakeRounds final : public DeviceRounds {
   Times take_times() override { return {1.0, 0.5}; }
 
  private:
+  /// Of the network, or of one on features that the end of the model changes.
+  Result<std::unique_ptr<Trainer>> trainer_at(std::span<const float> model) const {
+    std::shared_ptr<const TrainerFactory> factory = std::make_shared<const ToyFactory>(layout_);
+    if (model.size() > layout_.size()) {
+      Layout layout = layout_;
+      const auto features = static_cast<std::int64_t>((model.size() - layout_.size()) / 2);
+      layout.add("features.mean", {features}, TensorRole::kBuffer);
+      layout.add("features.scale", {features}, TensorRole::kBuffer);
+      factory = change_features(std::move(factory), std::move(layout));
+    }
+    SOTTO_TRY(auto trainer, factory->make());
+    SOTTO_CHECK(trainer->load(model));
+    return trainer;
+  }
+
   /// Every part of the values, in the form that `fill` gives it: into `to`, or else to be added up.
   template <class Fill>
   void perturb(std::span<const Part> parts, const std::vector<float>& all, BitSource& bits,
@@ -213,6 +228,21 @@ TEST(DeviceTransport, TakesRoundsOfGradients) {
       EXPECT_EQ(there.rounds[i].bytes_up, here.rounds[i].bytes_up);
     }
   }
+}
+
+// Clients report statistics from the processor; the gradients at the features that these change are
+// the device's.
+TEST(DeviceTransport, TakesGradientsOfChangedFeatures) {
+  const Recipe recipe = toy_recipe(
+      {"data.features=gabor", "model.name=linear", "bound.payload=gradient", "bound.normalize=true",
+       "privacy.mechanism=privunit", "privacy.epsilon=30", "statistics.mean=private",
+       "statistics.rounds=2", "shuffle.mode=shuffler", "shuffle.min_batch=2"});
+  Seen seen;
+  const RunResult there = run_on_device(recipe, seen);
+  const RunResult here = run(recipe, {});
+  EXPECT_EQ(there.model, here.model);
+  ASSERT_EQ(here.rounds.size(), 6U);
+  EXPECT_EQ(seen.rounds, 4U);
 }
 
 // Networks that encode records are trained side by side too, and are those that they become one

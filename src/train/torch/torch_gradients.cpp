@@ -32,6 +32,11 @@ void LinearGradients::compute(std::span<const float> model, std::span<const std:
   const torch::Tensor weight = at.narrow(0, 0, classes_ * inputs_).view({classes_, inputs_});
   const torch::Tensor bias = at.narrow(0, classes_ * inputs_, classes_);
   const TorchSamples::Rows rows = samples_.rows(samples);
+  if (at.numel() > weight.numel() + classes_) {
+    // In place, for these rows are copies of the samples.
+    const torch::Tensor change = at.narrow(0, weight.numel() + classes_, 2 * inputs_);
+    rows.values.sub_(change.narrow(0, 0, inputs_)).mul_(change.narrow(0, inputs_, inputs_));
+  }
   const std::int64_t of_client = each * samples_.views();
   torch::Tensor off = torch::softmax(torch::addmm(bias, rows.values, weight.t()), 1);
   const torch::Tensor labels = rows.labels.unsqueeze(1);

@@ -1,5 +1,7 @@
 // Gradients of a linear model for many clients at once: at the model, the mean over a client's
-// samples and their views of (P(class) - [class is the label]) x, as one batch of products.
+// samples and their views of (P(class) - [class is the label]) x, as one batch of products. Where
+// statistics change features, x is (x - mean) * scale, computed as the processor does it and before
+// any product: a mean can be most of x, so a product of each would cancel.
 #pragma once
 
 #include <torch/torch.h>
@@ -20,7 +22,9 @@ class LinearGradients {
   /// `samples` outlives it and holds its values.
   LinearGradients(const Network& network, const TorchSamples& samples, const torch::Device& device);
 
-  /// Of `clients` clients, `each` samples of every client, client after client.
+  /// Of `clients` clients, `each` samples of every client, client after client. `model` is the
+  /// network's weights and, behind them, mean and scale of the features, if any: these have no
+  /// gradient.
   void compute(std::span<const float> model, std::span<const std::uint32_t> samples,
                std::int64_t clients, std::int64_t each);
   /// The gradients of a tensor of the layout, a row for each client.

@@ -41,6 +41,7 @@ class TorchRounds final : public DeviceRounds {
     // The same bits every time, and the processor's precision.
     at::globalContext().setDeterministicCuDNN(true);
     at::globalContext().setAllowTF32CuDNN(false);
+    at::globalContext().setAllowTF32CuBLAS(false);  // an environment may have allowed it
   }
 
   std::size_t most_clients() const noexcept override { return most_; }
@@ -50,6 +51,9 @@ class TorchRounds final : public DeviceRounds {
 
   Result<void> run(std::span<Client> clients, const Task& task) override {
     return guarded("training on the device", [&]() -> Result<void> {
+      if (task.model.size() != layout_.size()) {
+        return fail(ErrorKind::kInternal, "features are changed for gradients alone");
+      }
       const Stopwatch whole;
       if (!cohort_ || cohort_->clients() != clients.size()) {
         cohort_.reset();
