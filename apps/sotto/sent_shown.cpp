@@ -18,6 +18,7 @@ struct Sent {
   std::optional<Range> range;  // none where the whole vector has a norm
   double epsilon = 0.0;
   double noise = 0.0;
+  std::uint64_t messages = 1;  // of it in a round
 };
 
 /// A vector in the middle of the domain; for a ball, on its edge along the first axis.
@@ -50,8 +51,16 @@ std::vector<Sent> sent_of(const Exposure& exposure) {
       if (domain.shape == Shape::kBall) {
         // The last coordinate is as far from the input's direction as most are.
         const std::size_t last = mechanism->outputs() - 1;
-        rows.push_back({"all, as one vector", mechanism->outputs(), turn.rounds, std::nullopt,
-                        epsilon, noise_at(last)});
+        const Sent sent{
+            "all, as one vector", mechanism->outputs(), turn.rounds, std::nullopt, epsilon,
+            noise_at(last)};
+        if (mechanism != turn.variants.front().front() && !rows.empty() &&
+            rows.back().noise == sent.noise && rows.back().weights == sent.weights &&
+            rows.back().epsilon == sent.epsilon) {
+          ++rows.back().messages;
+        } else {
+          rows.push_back(sent);
+        }
         continue;
       }
       const auto& tensors = domain.layout->tensors();
@@ -65,7 +74,8 @@ std::vector<Sent> sent_of(const Exposure& exposure) {
 }
 
 double of_mean(const Sent& sent, std::size_t clients_per_round) {
-  return sent.noise / std::sqrt(static_cast<double>(clients_per_round));
+  const std::uint64_t reports = sent.messages * clients_per_round;
+  return sent.noise / std::sqrt(static_cast<double>(reports));
 }
 
 }  // namespace
@@ -77,7 +87,9 @@ std::string sent_table(const Exposure& exposure, std::size_t clients_per_round) 
                "of a round's mean"});
   for (const Sent& sent : rows) {
     table.add(
-        {sent.tensor, with_commas(sent.weights), with_commas(sent.rounds),
+        {sent.messages == 1 ? sent.tensor
+                            : sent.tensor + fmt::format(", {} messages", sent.messages),
+         with_commas(sent.weights), with_commas(sent.rounds),
          sent.range ? fmt::format("{:.3g} +- {:.3g}", sent.range->centre, sent.range->radius) : "-",
          number_up(sent.epsilon), fmt::format("{:.3g}", sent.noise),
          fmt::format("{:.3g}", of_mean(sent, clients_per_round))});
@@ -89,10 +101,11 @@ nlohmann::json sent_json(const Exposure& exposure, std::size_t clients_per_round
   nlohmann::json list = nlohmann::json::array();
   for (const Sent& sent : sent_of(exposure)) {
     nlohmann::json row = {
-        {"tensor", sent.tensor}, {"weights", sent.weights},
-        {"rounds", sent.rounds}, {"centre", nullptr},
-        {"radius", nullptr},     {"epsilon", sent.epsilon},
-        {"noise", sent.noise},   {"noise_of_mean", of_mean(sent, clients_per_round)}};
+        {"tensor", sent.tensor},    {"weights", sent.weights},
+        {"rounds", sent.rounds},    {"centre", nullptr},
+        {"radius", nullptr},        {"epsilon", sent.epsilon},
+        {"noise", sent.noise},      {"noise_of_mean", of_mean(sent, clients_per_round)},
+        {"messages", sent.messages}};
     if (sent.range) {
       row["centre"] = sent.range->centre;
       row["radius"] = sent.range->radius;

@@ -35,7 +35,7 @@ struct Part {
 /// Clients that send the same kinds of reports: only these are added to one another.
 struct ClientGroup {
   std::vector<std::uint32_t> clients;  // ascending
-  std::vector<Part> parts;             // a report for each
+  std::vector<Part> parts;             // a report for each; messages of one part in a row
 };
 
 /// What the server asks for in one round.

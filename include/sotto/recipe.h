@@ -134,6 +134,9 @@ struct Recipe {
     std::map<std::string, double, std::less<>> parameters;
     /// Clients take turns with these budgets, instead of epsilon, alpha or schedule.total.
     std::vector<double> client_budgets;
+    /// Independent reports that a client sends in a round of what it has computed, each in a batch
+    /// of its own.
+    std::int64_t messages = 1;
 
     /// Whether a mechanism perturbs what is sent.
     bool on() const { return mechanism != "none"; }

@@ -164,7 +164,8 @@ Result<void> Client::send(const RoundPlan& plan, const ClientGroup& group, Clien
     }
     return sink(envelope);
   };
-  for (const Part& part : group.parts) {
+  for (std::size_t next = 0; next < group.parts.size();) {
+    const Part& part = group.parts[next];
     const bool whole = part.tensors.size() == layout_->tensors().size();
     std::vector<float>& values = whole ? weights_ : slice_;
     if (!whole) {
@@ -178,12 +179,16 @@ Result<void> Client::send(const RoundPlan& plan, const ClientGroup& group, Clien
     const Domain& domain = part.mechanism->domain();
     if (plan.fills_ball) fill_ball(values, domain.norm, plan.fill_floor);
     Bounded bounded = bound(Update(domain.layout, std::move(values)), domain);
-    Report report = part.mechanism->perturb(bounded, noise);
-    if (observer != nullptr) {
-      observer->on_report(plan, task.client, part, bounded.values(), report);
+    // Further messages of the same tensors are drawn anew from the same values.
+    for (; next < group.parts.size() && group.parts[next].tensors == part.tensors; ++next) {
+      const Part& message = group.parts[next];
+      Report report = message.mechanism->perturb(bounded, noise);
+      if (observer != nullptr) {
+        observer->on_report(plan, task.client, message, bounded.values(), report);
+      }
+      SOTTO_CHECK(send_report(std::move(report), plan, hashes_reports ? &hash : nullptr, delayed));
     }
     values = std::move(bounded).take();
-    SOTTO_CHECK(send_report(std::move(report), plan, hashes_reports ? &hash : nullptr, delayed));
   }
   if (hashes_reports) outcome.report_hash = hash.hex();
   return {};

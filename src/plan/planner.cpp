@@ -8,6 +8,16 @@
 #include "recipe/tensor_rules.h"
 
 namespace sotto {
+namespace {
+
+/// What a contract has room for.
+constexpr std::size_t kMostParts = 4096;
+
+std::string message_name(const std::string& tensor, std::int64_t message) {
+  return tensor + ", message " + std::to_string(message + 1);
+}
+
+}  // namespace
 
 std::vector<std::size_t> sent_tensors(const Recipe& recipe, const Layout& layout) {
   const bool buffers =
@@ -75,16 +85,17 @@ Parameters Planner::parameters_of(std::size_t tensor, const Slot& slot, std::siz
   return parameters;
 }
 
-Result<Part> Planner::make_part(std::vector<std::size_t> tensors,
-                                const Parameters& parameters) const {
+Result<Part> Planner::make_part(std::vector<std::size_t> tensors, const Parameters& parameters,
+                                std::int64_t message) const {
   Domain domain;
-  if (tensors.size() == layout_->tensors().size()) {
+  if (tensors.size() == layout_->tensors().size() && message == 0) {
     domain.layout = layout_;
   } else {
     auto layout = std::make_shared<Layout>();
     for (const std::size_t i : tensors) {
       const TensorSpec& tensor = layout_->tensors()[i];
-      layout->add(tensor.name, tensor.shape, tensor.role);
+      layout->add(message == 0 ? tensor.name : message_name(tensor.name, message), tensor.shape,
+                  tensor.role);
     }
     domain.layout = std::move(layout);
   }
@@ -125,6 +136,9 @@ Result<std::vector<Part>> Planner::parts(RoundId round, std::size_t group) const
     tensors.insert(tensors.end(), layers_[layer].tensors.begin(), layers_[layer].tensors.end());
     weights += layers_[layer].weights;
   }
+  // What is sent several times is paid for as often.
+  const std::int64_t messages = recipe_.privacy.messages;
+  weights *= static_cast<std::size_t>(messages);
   // Tensors with equal parameters share a mechanism, in the order of the first of them.
   std::vector<std::pair<Parameters, std::vector<std::size_t>>> sets;
   for (const std::size_t tensor : tensors) {
@@ -137,10 +151,18 @@ Result<std::vector<Part>> Planner::parts(RoundId round, std::size_t group) const
       same->second.push_back(tensor);
     }
   }
+  if (sets.size() * static_cast<std::size_t>(messages) > kMostParts) {
+    return fail(ErrorKind::kUsage,
+                recipe_.file + ": privacy.messages = " + std::to_string(messages) + ": with " +
+                    std::to_string(sets.size()) + " mechanisms each; valid: at most " +
+                    std::to_string(kMostParts) + " reports of a client in a round");
+  }
   std::vector<Part> parts;
-  for (auto& [parameters, members] : sets) {
-    SOTTO_TRY(Part part, make_part(std::move(members), parameters));
-    parts.push_back(std::move(part));
+  for (const auto& [parameters, members] : sets) {
+    for (std::int64_t message = 0; message < messages; ++message) {
+      SOTTO_TRY(Part part, make_part(members, parameters, message));
+      parts.push_back(std::move(part));
+    }
   }
   made_[{index, group}] = parts;
   return parts;

@@ -4,6 +4,11 @@
 // parameters share one (each tensor with a range of its own), others get theirs; a schedule leaves
 // layers out; clients with different budgets form groups, whose reports are never added to one
 // another's. All of it is decided by the recipe and by what earlier rounds released.
+//
+// A client that sends K messages of one result has K parts for the same tensors. Their mechanisms
+// differ in nothing but the names of their tensors, and so in their ids: everything that keeps
+// reports of different mechanisms apart (batches, sums, contracts, charges, claims, certificates)
+// keeps messages apart, and counts each of them.
 #pragma once
 
 #include <map>
@@ -59,7 +64,9 @@ class Planner {
   /// The parameters of one tensor in a slot.
   Parameters parameters_of(std::size_t tensor, const Slot& slot, std::size_t weights,
                            std::size_t group) const;
-  Result<Part> make_part(std::vector<std::size_t> tensors, const Parameters& parameters) const;
+  /// `message` counts from 0.
+  Result<Part> make_part(std::vector<std::size_t> tensors, const Parameters& parameters,
+                         std::int64_t message = 0) const;
 
   Recipe recipe_;
   std::shared_ptr<const Layout> layout_;

@@ -180,6 +180,19 @@ Result<void> check_privacy(const Given& given, Recipe& recipe) {
   return {};
 }
 
+/// Several messages of what no mechanism draws would be one.
+Result<void> check_messages(const Given& given, Recipe& recipe) {
+  if (recipe.privacy.messages == 1 || recipe.privacy.on()) return {};
+  if (from_command_line(given, "privacy.mechanism") &&
+      !from_command_line(given, "privacy.messages")) {
+    recipe.privacy.messages = 1;
+    return {};
+  }
+  return fail(ErrorKind::kUsage, given.at("privacy.messages") +
+                                     ": privacy.messages: needs a mechanism (privacy.mechanism): "
+                                     "without noise all messages of a client are the same");
+}
+
 /// What only a shuffler does needs one. When --set takes the shuffler away, the file's keys for it
 /// go with it.
 Result<void> check_shuffle(const Given& given, Recipe& recipe) {
@@ -321,6 +334,7 @@ Result<void> check_recipe(const Given& given, Recipe& recipe) {
   SOTTO_CHECK(check_together(given, recipe));
   SOTTO_CHECK(check_samples(recipe));
   SOTTO_CHECK(check_gradient(given, recipe));
+  SOTTO_CHECK(check_messages(given, recipe));
   return check_shuffle(given, recipe);
 }
 

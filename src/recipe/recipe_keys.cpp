@@ -125,6 +125,20 @@ KeyBinding floor_binding() {
   return binding;
 }
 
+/// Missing where there is one, so that older recipes keep their fingerprints.
+KeyBinding messages_binding() {
+  KeyBinding binding = whole(
+      "privacy.messages", [](auto& recipe) -> auto& { return recipe.privacy.messages; }, 1, 256,
+      kDecidesModel,
+      "independent reports that a client sends in a round of its one result, each in a batch of "
+      "its own; each costs what a round does; 1 if not given");
+  binding.show = [](const Recipe& recipe) {
+    const std::int64_t messages = recipe.privacy.messages;
+    return messages > 1 ? nlohmann::json(messages) : nlohmann::json(nullptr);
+  };
+  return binding;
+}
+
 #define AT(member) \
   [](auto& recipe) -> auto& { return recipe.member; }
 
@@ -245,6 +259,7 @@ std::vector<KeyBinding> make_bindings() {
       limits("privacy.client_budgets", AT(privacy.client_budgets), "number above 0", positive,
              "clients take turns with these, instead of one epsilon, alpha or schedule.total for "
              "all; clients with different budgets are in different batches"),
+      messages_binding(),
       choice("bound.payload", AT(bound.payload), kDecidesModel,
              "what a client sends: its weights, their difference to the model it was given, or the "
              "gradient of the loss over its data"),

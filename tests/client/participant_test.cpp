@@ -178,6 +178,45 @@ TEST_F(ParticipantTest, StatisticsAreReportedAsTheRecipeSays) {
   EXPECT_EQ(spent->rounds, 2U);
 }
 
+/// The second message of a round would tell more in the first one's batch, and a message that is
+/// asked for twice would be two reports for one charge.
+TEST_F(ParticipantTest, EveryMessageIsSentOnceAndInItsPlace) {
+  const Recipe recipe = csv_recipe({"privacy.messages=2"});
+  const std::string data = folder.write("complete.csv", kComplete).string();
+  const auto participant = make(recipe, data);
+  ASSERT_TRUE(participant) << participant.error().message;
+  const std::vector<float> model((*participant)->weights(), 0.01F);
+  const TaskHeader honest = task_of(recipe, 1);
+  ASSERT_EQ(honest.parts.size(), 2U);
+  const std::vector<std::vector<std::size_t>> asked = {{1, 1}, {0, 0}, {1, 0}, {0}, {1}, {0, 1, 1}};
+  for (const auto& messages : asked) {
+    TaskHeader task = honest;
+    task.parts.clear();
+    for (const std::size_t message : messages) task.parts.push_back(honest.parts[message]);
+    const auto refused = (*participant)->report(task, model);
+    ASSERT_FALSE(refused) << messages.size();
+    EXPECT_EQ(refused.error().kind, ErrorKind::kRefused) << refused.error().message;
+  }
+  EXPECT_EQ((*participant)->spent().value().epsilon_sum, 0.0);
+  const auto report = (*participant)->report(honest, model);
+  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_EQ(report->size(), 2U);
+  EXPECT_NE((*report)[0].mechanism_id(), (*report)[1].mechanism_id());
+  EXPECT_EQ((*participant)->contract().mechanisms.size(), 2U);
+  EXPECT_EQ((*participant)->contract().chunks, 2U);
+  const double twice = (*participant)->spent().value().epsilon_sum;
+  const auto again = (*participant)->report(honest, model);
+  ASSERT_TRUE(again) << again.error().message;
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ((*again)[i].serialize(), (*report)[i].serialize());
+  }
+  EXPECT_EQ((*participant)->spent().value().epsilon_sum, twice);
+  const auto one = make(csv_recipe(), data, native, "bob");
+  ASSERT_TRUE(one) << one.error().message;
+  ASSERT_TRUE((*one)->report(task_of(csv_recipe(), 1), model));
+  EXPECT_NEAR(twice, 2.0 * (*one)->spent().value().epsilon_sum, 1e-9);
+}
+
 /// A recipe that the policy does not name costs its reader nothing.
 TEST_F(ParticipantTest, ARecipeThatIsNotAllowedIsNotWorkedOut) {
   std::string budgets = "privacy.client_budgets=[";

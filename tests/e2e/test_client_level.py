@@ -85,6 +85,50 @@ class ClientLevel(SottoTest):
         self.assertIn("privacy.cap", self.ok(*plan))
         self.fails(2, ["--cap", "--epsilon"], *plan, "--cap", 0.1)
 
+    def test_a_whole_training_can_be_planned(self):
+        plan = ["account", "plan", "--target-epsilon", 1, "--mechanism", "privunit", "--dimension",
+                100, "--clients", 5000]
+        result = self.json(*plan)
+        self.assertEqual([row["rounds"] for row in result["rows"]], [100, 200, 400, 1000, 3000])
+        signals = [row["signal"] for row in result["rows"]]
+        self.assertEqual(signals, sorted(signals))
+        self.assertTrue(all(0.99 < row["epsilon"] <= 1 for row in result["rows"]), result)
+        self.assertTrue(all(row["noise_epsilon"] < row["epsilon"] for row in result["rows"]))
+        rows = self.json(*plan, "--over-rounds", "20,40")["rows"]
+        both = self.json(*plan, "--over-rounds", "20", "--messages", 2)["rows"]
+        self.assertEqual(both[0]["epsilon0"], rows[1]["epsilon0"])
+        self.assertEqual(both[0]["signal"], rows[1]["signal"])
+        found = self.json(*plan, "--rounds", 20, "--signal", signals[0])["rows"][0]
+        self.assertEqual((found["rounds"], found["messages"]), (20, 5))
+        shown = self.ok(*plan, "--over-rounds", "20", "--messages", 2)
+        for words in ("signal left", "messages = 2", "federation.rounds = 20", "against noise"):
+            self.assertIn(words, shown)
+        crowd = self.json(*plan[:-2], "--rounds", 20, "--over-clients", "1000,5000")["rows"]
+        self.assertEqual([row["clients"] for row in crowd], [1000, 5000])
+        self.assertEqual(crowd[1], rows[0])
+        self.assertLess(crowd[0]["worth"], crowd[1]["worth"])
+        early = self.json(*plan, "--over-rounds", "20", "--statistics-share", 0.3,
+                          "--statistics-dimension", 50)
+        self.assertEqual(early["statistics"]["dimension"], 50)
+        self.assertLess(early["rows"][0]["signal"], rows[0]["signal"])
+        self.assertLessEqual(early["rows"][0]["epsilon"], 1)
+
+    def test_what_a_plan_cannot_be_is_said(self):
+        plan = ["account", "plan", "--target-epsilon", 1, "--clients", 500]
+        privunit = [*plan, "--mechanism", "privunit", "--dimension", 50]
+        self.fails(2, ["--cap", "chooses"], *privunit, "--cap", 0.1)
+        self.fails(2, ["--messages", "no --epsilon"], *privunit, "--epsilon", 1, "--messages", 2)
+        self.fails(2, ["--messages", "privunit"], *plan, "--epsilon0", 1, "--messages", 2)
+        self.fails(2, ["--signal", "--rounds and --messages"], *privunit, "--rounds", 3,
+                   "--messages", 2, "--signal", 0.1)
+        self.fails(2, ["--statistics-dimension"], *privunit, "--statistics-share", 0.1)
+        self.fails(2, ["--over-rounds 0.5"], *privunit, "--over-rounds", "0.5")
+        self.fails(2, ["--over-clients", "--rounds"], *plan[:4], *privunit[6:], "--over-clients",
+                   "10,20")
+        self.fails(2, ["--local"], *privunit[:4], *privunit[6:], "--local", "--messages", 2)
+        self.fails(1, ["impossible", "of the central model's signal"], *privunit, "--rounds", 2,
+                   "--signal", 0.8)
+
 
 if __name__ == "__main__":
     import unittest

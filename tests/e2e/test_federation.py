@@ -78,6 +78,18 @@ class FederationTest(SottoTest):
         record = json.loads((federation.out / "run.json").read_text())
         self.assertEqual([turn["rounds"] for turn in record["privacy"]["turns"]], [1, 2])
 
+    def test_several_messages_of_a_round_are_batches_of_their_own(self):
+        settings = ["privacy.messages=2", "shuffle.split=0", "shuffle.min_batch=3"]
+        federation = Federation(self, self.recipe, settings)
+        federation.start_all(3)
+        federation.wait_all()
+        self.assertEqual(self.model(federation), self.simulated(*settings), federation.story())
+        record = json.loads((federation.out / "run.json").read_text())
+        turn, = record["privacy"]["turns"]
+        self.assertEqual([len(each) for each in turn["variants"]], [2])
+        check = self.json("account", "check", federation.out / "certificate.json")
+        self.assertTrue(check["holds"])
+
     def test_adaptive_ranges_and_budgets_by_turns(self):
         # Ranges travel with the task; clients with different budgets are batches of their own.
         settings = ["bound.range=adaptive", "shuffle.min_batch=1", "federation.clients=4",

@@ -2,28 +2,10 @@
 
 #include <cmath>
 
+#include "account/training_plan.h"
+
 namespace sotto::cli {
 namespace {
-
-/// Of the whole report of a unit vector, as the mechanism itself tells it.
-double squared_error(const Mechanism& mechanism) {
-  std::vector<float> axis(mechanism.outputs(), 0.0F);
-  axis[0] = static_cast<float>(mechanism.domain().norm);
-  const double scale = mechanism.domain().norm * mechanism.domain().norm;
-  double error = mechanism.moments(axis, 0).variance;
-  if (axis.size() > 1) {
-    error += static_cast<double>(axis.size() - 1) * mechanism.moments(axis, 1).variance;
-  }
-  return error / scale;
-}
-
-/// The share of the sphere that the mechanism's cap has, from the integer that its sampler uses.
-double cap_of(const Mechanism& mechanism) {
-  for (const Constant& constant : mechanism.constants()) {
-    if (constant.name == "q") return std::ldexp(std::stod(constant.value), -64);
-  }
-  return 0.0;
-}
 
 class Search {
  public:
@@ -65,8 +47,8 @@ class Search {
     SOTTO_TRY(const std::size_t size, report.mechanism.input_size(MechanismKind::kVector));
     SOTTO_TRY(const auto mechanism, report.mechanism.make(size));
     choice.cap = cap.value_or(cap_of(*mechanism));
-    choice.squared_error =
-        choice.plan.possible ? squared_error(*mechanism) : std::numeric_limits<double>::infinity();
+    choice.squared_error = choice.plan.possible ? squared_error_of(*mechanism)
+                                                : std::numeric_limits<double>::infinity();
     if (progress_) progress_(++done_, kSteps + 3);
     return choice;
   }

@@ -9,6 +9,7 @@
 #include "account_cap.h"
 #include "account_commands.h"
 #include "account_report.h"
+#include "account_training.h"
 #include "base/nearest.h"
 #include "terminal.h"
 
@@ -26,6 +27,7 @@ struct Arguments {
   bool local = false;
   bool choose_cap = false;
   bool json = false;
+  TrainingArguments whole;  // where epsilon0 and rounds are found together
 };
 
 /// A number that can be open: its option, and how an answer speaks of it.
@@ -273,8 +275,28 @@ Result<int> cap_command(const Arguments& arguments, const Open& open, const Trai
   return plan.possible ? 0 : 1;
 }
 
+/// Whether epsilon0 and rounds are asked for together.
+bool plans_training(const Arguments& arguments) {
+  const ReportOptions& report = arguments.report;
+  if (!report.has_mechanism() || report.given_epsilon() || !arguments.solve.empty()) return false;
+  const auto info = find_mechanism(report.mechanism.name);
+  if (!info || !takes(**info, "cap")) return false;
+  return arguments.whole.given() != nullptr ||
+         (!arguments.rounds && !arguments.local && !arguments.choose_cap);
+}
+
 Result<int> plan_command(const Arguments& arguments) {
   SOTTO_CHECK(check(arguments));
+  if (plans_training(arguments)) {
+    SOTTO_TRY(const Training training, training_of(arguments, PlanUnknown::kEpsilon0));
+    return training_command(arguments.whole, arguments.report, training, arguments.rounds,
+                            *arguments.target, arguments.json);
+  }
+  if (const char* const option = arguments.whole.given()) {
+    return fail(ErrorKind::kUsage, std::string(option) +
+                                       " is for a plan of epsilon0 and rounds together: give "
+                                       "--mechanism privunit and no --epsilon or --solve");
+  }
   SOTTO_TRY(const Open* const open, find_open(arguments));
   SOTTO_TRY(const Training training, training_of(arguments, open->unknown));
   if (arguments.choose_cap) return cap_command(arguments, *open, training);
@@ -317,10 +339,14 @@ void add_account_plan(CLI::App& account, Action& action) {
   command.add_flag("--choose-cap", arguments->choose_cap,
                    "privunit: also the cap with the least error at the target");
   command.add_flag("--json", arguments->json, "print JSON");
+  add_training_options(command, arguments->whole);
   command.footer(
       "Finds the largest epsilon0 (of five digits), split or number of rounds, or the fewest\n"
       "clients, and shows the next value, which misses the target. Exit code 1 where no value\n"
-      "meets it, with the least epsilon that can be reached.\n\n"
+      "meets it, with the least epsilon that can be reached.\n"
+      "With --mechanism privunit, and neither --epsilon nor --rounds: epsilon0 and cap for each "
+      "of\n"
+      "several numbers of rounds, and the share of a central model's signal that each leaves.\n\n"
       "Examples:\n"
       "  sotto account plan --target-epsilon 8 --delta 1e-6 --clients 60000 --rounds 100\n"
       "  sotto account plan --target-epsilon 8 --epsilon0 1 --clients 60000\n"
@@ -329,7 +355,11 @@ void add_account_plan(CLI::App& account, Action& action) {
       "  sotto account plan --target-epsilon 1 --mechanism privunit --dimension 8340 \\\n"
       "    --clients 60000 --rounds 100 --json | jq .value\n"
       "  sotto account plan --target-epsilon 1 --mechanism privunit --dimension 8340 \\\n"
-      "    --clients 60000 --rounds 100 --choose-cap");
+      "    --clients 60000 --rounds 100 --choose-cap\n"
+      "  sotto account plan --target-epsilon 1 --mechanism privunit --dimension 8340 --clients "
+      "60000\n"
+      "  sotto account plan --target-epsilon 1 --mechanism privunit --dimension 8340 \\\n"
+      "    --clients 60000 --rounds 200 --signal 0.4 --json | jq '.rows[0]'");
   command.callback(
       [&action, arguments] { action = [arguments] { return plan_command(*arguments); }; });
 }

@@ -146,8 +146,11 @@ void print_plan(const Recipe& recipe, const PrivacyPlan& plan) {
     fmt::print("{}: records as {} bits under {}, randomized once\n", recipe.output.name,
                with_commas(plan.records->bits->outputs()), recipe.encode.mechanism);
   }
-  fmt::print("{}: mechanism {}, {} weights, {} of {} clients a round, {} rounds, {}\n\n",
-             recipe.output.name, recipe.privacy.mechanism, with_commas(weights_of(exposure)),
+  const auto messages = static_cast<std::uint64_t>(recipe.privacy.messages);
+  const std::string weights = with_commas(weights_of(exposure) / messages) + " weights";
+  fmt::print("{}: mechanism {}, {}, {} of {} clients a round, {} rounds, {}\n\n",
+             recipe.output.name, recipe.privacy.mechanism,
+             messages == 1 ? weights : counted(messages, "message") + " of " + weights,
              with_commas(plan.clients_per_round), with_commas(plan.clients),
              with_commas(static_cast<std::uint64_t>(recipe.federation.rounds)), shuffler);
   for (const GroupClaims& group : plan.groups) {
