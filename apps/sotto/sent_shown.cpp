@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "plan/feature_statistics.h"
 #include "report/markup.h"
 #include "terminal.h"
 
@@ -52,6 +53,7 @@ std::vector<Sent> sent_of(const Exposure& exposure) {
         const std::size_t last = mechanism->outputs() - 1;
         rows.push_back({"all, as one vector", mechanism->outputs(), turn.rounds, std::nullopt,
                         epsilon, noise_at(last)});
+        if (holds_statistics(domain)) rows.back().tensor = "mean of its features";
         continue;
       }
       const auto& tensors = domain.layout->tensors();
