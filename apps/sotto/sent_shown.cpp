@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "plan/feature_statistics.h"
 #include "report/markup.h"
 #include "terminal.h"
 
@@ -51,15 +52,15 @@ std::vector<Sent> sent_of(const Exposure& exposure) {
       if (domain.shape == Shape::kBall) {
         // The last coordinate is as far from the input's direction as most are.
         const std::size_t last = mechanism->outputs() - 1;
-        const Sent sent{
-            "all, as one vector", mechanism->outputs(), turn.rounds, std::nullopt, epsilon,
-            noise_at(last)};
+        Sent sent{"all, as one vector", mechanism->outputs(), turn.rounds, std::nullopt, epsilon,
+                  noise_at(last)};
+        if (holds_statistics(domain)) sent.tensor = "mean of its features";
         if (mechanism != turn.variants.front().front() && !rows.empty() &&
             rows.back().noise == sent.noise && rows.back().weights == sent.weights &&
             rows.back().epsilon == sent.epsilon) {
           ++rows.back().messages;
         } else {
-          rows.push_back(sent);
+          rows.push_back(std::move(sent));
         }
         continue;
       }

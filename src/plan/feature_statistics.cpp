@@ -75,6 +75,11 @@ Result<Part> statistics_part(const Recipe& recipe, const Layout& layout) {
   return Part{std::shared_ptr<const Mechanism>(std::move(*mechanism)), {mean}, std::move(spec)};
 }
 
+bool holds_statistics(const Domain& domain) {
+  return domain.layout && !domain.layout->tensors().empty() &&
+         domain.layout->tensors().front().name == kMean;
+}
+
 void set_feature_mean(const Layout& layout, std::span<const double> mean, double noise,
                       std::span<float> model) {
   constexpr double kSquare = kFeatureNorm * kFeatureNorm;

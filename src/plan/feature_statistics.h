@@ -46,6 +46,9 @@ FeatureTensors feature_tensors(const Layout& layout);
 /// What clients send in a round of statistics, of a layout that has the tensors.
 Result<Part> statistics_part(const Recipe& recipe, const Layout& layout);
 
+/// Whether this is the domain of such a part.
+bool holds_statistics(const Domain& domain);
+
 /// Writes mean and scale into the model's last places. `noise` is the mean square of |mean - true
 /// mean|. Of features of norm 8, E|x - mean|^2 = 64 - |mean|^2 + 2 noise, so the scale follows from
 /// the mean alone: it makes the mean square of the changed features' norm 64 again.

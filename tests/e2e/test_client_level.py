@@ -64,6 +64,9 @@ class ClientLevel(SottoTest):
         self.assertEqual([turn["rounds"] for turn in turns], [2, 2])
         self.assertEqual([each["weights"] for each in result["privacy"]["mechanisms"]],
                          [833, 8340])
+        shown = self.ok("account", RECIPE, *centred)
+        self.assertIn("mean of its features", shown)
+        self.assertIn("8,340 weights", shown)
         self.fails(2, ["statistics.public", "what the clients hold"], "run", RECIPE, "--set",
                    "statistics.mean=public", "--set", "statistics.public=embedded")
 

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "claims_shown.h"
+#include "plan/feature_statistics.h"
 #include "report/chart.h"
 #include "report/markup.h"
 #include "sent_shown.h"
@@ -83,11 +84,14 @@ Result<void> write_plot(const Exposure& planned, const std::string& file) {
   return write_file_atomically(file, to_svg(chart));
 }
 
-/// Weights that a client sends over all turns of the schedule, each layer once.
+/// Weights that a client sends over all turns of the schedule, each layer once; statistics of
+/// features are none.
 std::uint64_t weights_of(const Exposure& exposure) {
   std::uint64_t weights = 0;
   for (const Turn& turn : exposure.turns) {
-    for (const auto& mechanism : turn.variants.front()) weights += mechanism->outputs();
+    for (const auto& mechanism : turn.variants.front()) {
+      if (!holds_statistics(mechanism->domain())) weights += mechanism->outputs();
+    }
   }
   return weights;
 }
