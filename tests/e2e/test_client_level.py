@@ -90,7 +90,7 @@ class ClientLevel(SottoTest):
 
     def test_a_whole_training_can_be_planned(self):
         plan = ["account", "plan", "--target-epsilon", 1, "--mechanism", "privunit", "--dimension",
-                100, "--clients", 5000]
+                100, "--clients", 60000]
         result = self.json(*plan)
         self.assertEqual([row["rounds"] for row in result["rows"]], [100, 200, 400, 1000, 3000])
         signals = [row["signal"] for row in result["rows"]]
@@ -106,8 +106,8 @@ class ClientLevel(SottoTest):
         shown = self.ok(*plan, "--over-rounds", "20", "--messages", 2)
         for words in ("signal left", "messages = 2", "federation.rounds = 20", "against noise"):
             self.assertIn(words, shown)
-        crowd = self.json(*plan[:-2], "--rounds", 20, "--over-clients", "1000,5000")["rows"]
-        self.assertEqual([row["clients"] for row in crowd], [1000, 5000])
+        crowd = self.json(*plan[:-2], "--rounds", 20, "--over-clients", "1000,60000")["rows"]
+        self.assertEqual([row["clients"] for row in crowd], [1000, 60000])
         self.assertEqual(crowd[1], rows[0])
         self.assertLess(crowd[0]["worth"], crowd[1]["worth"])
         early = self.json(*plan, "--over-rounds", "20", "--statistics-share", 0.3,
