@@ -28,6 +28,7 @@
 #include "mechanism/vector/privunit_bound.h"
 #include "mechanism/vector/privunit_cap.h"
 #include "mechanism/vector/privunit_exact.h"
+#include "mechanism/vector/sphere.h"
 #include "mechanism/vector/vector.h"
 
 namespace sotto {
@@ -53,6 +54,8 @@ class PrivUnit final : public VectorMechanism, public PrivUnitParts {
                                 asked_cap(parameters))),
         coupling_(privunit::coupling_of(dimension(), cap_)),
         caution_(caution) {
+    constexpr std::size_t kLarge = 64;  // below, an angle is a small part of a report
+    if (dimension() >= kLarge) starts_.emplace(sphere_);
     const auto d = static_cast<double>(dimension());
     p_ = cap_.p.convert_to<std::uint64_t>();
     q_share_ = share(cap_.q);
@@ -207,7 +210,8 @@ class PrivUnit final : public VectorMechanism, public PrivUnitParts {
       return (static_cast<double>(bits >> 1) + 0.5) * 0x1p-63;
     };
     const auto tail = tail_of(inside, unit(word), unit(~word), q_share_, rest_share_);
-    const double angle = sphere_.angle(tail.probability);
+    const double angle =
+        starts_ ? sphere_.angle(tail.probability, *starts_) : sphere_.angle(tail.probability);
     out.psi = tail.below ? -angle : angle;
     out.psi_error =
         angle_error(dimension(), 0x1p-63 * (inside ? q_share_ : rest_share_) / tail.probability);
@@ -312,6 +316,7 @@ class PrivUnit final : public VectorMechanism, public PrivUnitParts {
   }
 
   Sphere sphere_;
+  std::optional<AngleTable> starts_;
   Cap cap_;
   double coupling_;  // tau: an upper bound
   double caution_;   // the error bounds are taken so many times

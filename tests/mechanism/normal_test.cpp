@@ -249,6 +249,18 @@ constexpr Tail kTails[] = {{2, 0.3, 0.40450703414486280207},
                            {10000000, 0.0001, 0.37591482592321380331},
                            {10000000, 0.0028, 4.2074152080804593338e-19}};
 
+TEST(Sphere, HasATableOfAngles) {
+  for (const std::size_t dimension : {64UL, 8'340UL, 5'611'878UL}) {
+    const Sphere sphere(dimension);
+    const AngleTable starts(sphere);
+    const double unit = std::sqrt(static_cast<double>(dimension));
+    for (double deviate = 0.01; deviate < 8.0; deviate += 0.0917) {
+      const double angle = sphere.angle(0.5 * std::erfc(deviate / std::numbers::sqrt2));
+      ASSERT_NEAR(starts.angle(deviate) * unit, angle * unit, 1e-9) << dimension << ' ' << deviate;
+    }
+  }
+}
+
 TEST(Sphere, HasTheTailsOfOneCoordinate) {
   for (const Tail& tail : kTails) {
     const Sphere sphere(tail.dimension);
@@ -256,6 +268,10 @@ TEST(Sphere, HasTheTailsOfOneCoordinate) {
     const double unit = std::sqrt(static_cast<double>(tail.dimension));
     // In units of 1 / sqrt d, as the error budget of privunit counts it.
     EXPECT_NEAR(sphere.angle(tail.probability) * unit, tail.psi * unit, 0x1p-46) << tail.dimension;
+    if (tail.dimension == 2) continue;
+    const AngleTable starts(sphere);
+    EXPECT_NEAR(sphere.angle(tail.probability, starts) * unit, tail.psi * unit, 0x1p-46)
+        << tail.dimension;
   }
   EXPECT_EQ(Sphere(17).angle(0.5), 0.0);
 }

@@ -44,6 +44,11 @@ const Quadrature& quadrature() {
   return rule;
 }
 
+/// With this tail.
+double deviate_of(double probability) {
+  return std::numbers::sqrt2 * boost::math::erfc_inv(2.0 * probability);
+}
+
 }  // namespace
 
 Sphere::Sphere(std::size_t dimension) : power_(static_cast<double>(dimension) - 2.0) {
@@ -85,10 +90,23 @@ double Sphere::partial_mean(double psi) const {
 double Sphere::angle(double probability) const {
   if (probability >= 0.5) return 0.0;
   if (power_ == 0.0) return kPi / 2.0 - kPi * probability;
-  // Newton's method on ln tail, which is concave: after the first step it descends to the root.
   // The start is the normal deviate of the same tail.
-  const double deviate = std::numbers::sqrt2 * boost::math::erfc_inv(2.0 * probability);
-  double psi = std::min(deviate / std::sqrt(power_ + 0.5), 1.2);
+  return descend(probability, std::min(deviate_of(probability) / std::sqrt(power_ + 0.5), 1.2));
+}
+
+double Sphere::angle(double probability, const AngleTable& starts) const {
+  if (probability >= 0.5) return 0.0;
+  if (power_ == 0.0) return kPi / 2.0 - kPi * probability;
+  return descend(probability, starts.angle(deviate_of(probability)));
+}
+
+double Sphere::slope(double deviate, double angle) const {
+  const double normal = std::exp(-0.5 * deviate * deviate) / std::sqrt(2.0 * kPi);
+  return normal / (c_ * power_of_cosine(angle, power_));
+}
+
+/// Newton's method on ln tail, which is concave: after the first step it descends to the root.
+double Sphere::descend(double probability, double psi) const {
   for (int round = 0; round < 100; ++round) {
     const double inside = relative_tail(psi);
     const double front = c_ * power_of_cosine(psi, power_);
@@ -101,6 +119,28 @@ double Sphere::angle(double probability) const {
     if (std::abs(off) < 1e-9) break;  // the step squares what is left
   }
   return psi;
+}
+
+AngleTable::AngleTable(const Sphere& sphere) {
+  for (std::size_t i = 0; i <= kSteps; ++i) {
+    const double deviate = static_cast<double>(i) / kPerUnit;
+    const double angle = sphere.angle(0.5 * std::erfc(deviate / std::numbers::sqrt2));
+    nodes_[i] = {angle, sphere.slope(deviate, angle) / kPerUnit};
+  }
+}
+
+double AngleTable::angle(double deviate) const {
+  const double place = deviate * kPerUnit;
+  const auto last = static_cast<double>(kSteps);
+  if (!(place < last)) return nodes_[kSteps].angle;
+  const auto i = static_cast<std::size_t>(place);
+  const double t = place - static_cast<double>(i);
+  const Node& from = nodes_[i];
+  const Node& to = nodes_[i + 1];
+  const double rise = to.angle - from.angle;
+  // Hermite's cubic.
+  return from.angle + t * (from.slope + t * (3.0 * rise - 2.0 * from.slope - to.slope +
+                                             t * (from.slope + to.slope - 2.0 * rise)));
 }
 
 }  // namespace sotto

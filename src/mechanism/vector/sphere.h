@@ -9,9 +9,12 @@
 // left with ten digits.
 #pragma once
 
+#include <array>
 #include <cstddef>
 
 namespace sotto {
+
+class AngleTable;
 
 class Sphere {
  public:
@@ -26,10 +29,17 @@ class Sphere {
   double tail(double psi) const;
   /// The psi in [0, pi/2] with tail(psi) = probability, which is in (0, 1/2].
   double angle(double probability) const;
+  /// The same up to the last bits, from a start that is right to nine digits: one integral and not
+  /// four where the dimension is large.
+  double angle(double probability, const AngleTable& starts) const;
   /// E[v_1; v_1 >= sin psi] = c_d cos^(d-1) psi / (d - 1): the S of PrivUnit.
   double partial_mean(double psi) const;
 
+  /// d angle / d deviate, where the tail at `angle` is that of the normal deviate.
+  double slope(double deviate, double angle) const;
+
  private:
+  double descend(double probability, double psi) const;
   /// The integral of cos^(d-2) over [psi, pi/2], relative to cos^(d-2) psi.
   double relative_tail(double psi) const;
   /// cos^k psi.
@@ -37,6 +47,24 @@ class Sphere {
 
   double power_;  // d - 2
   double c_ = 1.0;
+};
+
+/// Angles of the normal deviates up to 8 with the same tails, by cubics between 129 of them.
+class AngleTable {
+ public:
+  /// Of d >= 3.
+  explicit AngleTable(const Sphere& sphere);
+  /// Of a deviate from 0 on; beyond the table that of its end.
+  double angle(double deviate) const;
+
+ private:
+  static constexpr std::size_t kSteps = 128;
+  static constexpr double kPerUnit = 16.0;
+  struct Node {
+    double angle;
+    double slope;  // of a step
+  };
+  std::array<Node, kSteps + 1> nodes_{};
 };
 
 }  // namespace sotto
