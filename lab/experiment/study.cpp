@@ -243,8 +243,10 @@ Result<std::vector<StudyRun>> plan_runs(const Study& study) {
 std::string missing_data(const Study& study, const std::vector<StudyRun>& runs) {
   for (const StudyRun& run : runs) {
     const KnownSet* const set = find_known_set(run.recipe.data.name);
-    if (set == nullptr && !std::filesystem::exists(run.recipe.data.name)) {
-      return run.recipe.data.name;
+    // A misspelt name is no file: the run itself names the nearest set.
+    const std::filesystem::path path = run.recipe.data.name;
+    if (set == nullptr && path.has_extension() && !std::filesystem::exists(path)) {
+      return path.string();
     }
     if (set == nullptr || set->variants.empty()) continue;
     if (!find_files(*set, study.data_folder)) return std::string(set->name);
