@@ -4,7 +4,7 @@
     docs/picture.py            writes it
     docs/picture.py --check    writes nothing; exit code 1 where the picture is not that of the figures
 
-A line that says `<!-- owns NAME -->` is found by its name (tests/e2e/test_figures.py says how marks are used).
+A line that says `<!-- owns NAME -->` is found by its name (tests/e2e/lab/test_figures.py says how marks are used).
 `sotto reproduce client-level` draws the same from runs.
 """
 

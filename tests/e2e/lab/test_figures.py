@@ -22,7 +22,7 @@ import unittest
 from collections import namedtuple
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 # Pages that own what they print: results, and those of one task whose runs stand beside their commands.
 OWNERS = [DOCS / "research" / name for name in
