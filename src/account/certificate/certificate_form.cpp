@@ -40,8 +40,9 @@ Json domain_json(const Domain& domain) {
 }
 
 Json guarantee_json(const Guarantee& guarantee) {
-  Json json = {
-      {"statement", guarantee.statement}, {"unit", name_of(guarantee.unit)}, {"units", guarantee.units}};
+  Json json = {{"statement", guarantee.statement},
+               {"unit", name_of(guarantee.unit)},
+               {"units", guarantee.units}};
   put(json, "epsilon", guarantee.epsilon);
   put(json, "delta", guarantee.delta);
   put(json, "unit_epsilon", guarantee.unit_epsilon);
