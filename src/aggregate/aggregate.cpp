@@ -94,7 +94,8 @@ bool Aggregator::add_bytes(const PackedSymbols& symbols, std::size_t first) {
 }
 
 void Aggregator::settle(Waiting::value_type& range) const {
-  const auto [first, size] = range.first;
+  const std::size_t first = range.first.first;
+  const std::size_t size = range.first.second;
   const auto move_up = [this, first, size](auto& waiting) {
     if (waiting.empty()) return;
     for (std::size_t i = first; i < first + size; ++i) sums_[i] += waiting[i];

@@ -20,7 +20,7 @@ Result<void> ClientRound::run(ReportMaker& maker, const TaskHeader& task,
   const std::chrono::duration<double> spare(task.send_after_seconds);
   const auto begin =
       received + std::chrono::duration_cast<std::chrono::steady_clock::duration>(spare);
-  const auto sent = calls_.submit(task, {maker.contract(), maker.minimum(), *report, begin});
+  auto sent = calls_.submit(task, {maker.contract(), maker.minimum(), *report, begin});
   compared_ = maker.contract();
   compare();
   if (sent) {
