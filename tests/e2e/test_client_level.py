@@ -116,6 +116,22 @@ class ClientLevel(SottoTest):
         self.assertLess(early["rows"][0]["signal"], rows[0]["signal"])
         self.assertLessEqual(early["rows"][0]["epsilon"], 1)
 
+    def test_a_plan_is_a_recipe_that_keeps_its_target(self):
+        shown = self.ok("account", "plan", "--target-epsilon", 1, "--mechanism", "privunit", "--dimension", 8340,
+                        "--clients", 2000, "--over-rounds", "5", "--statistics-share", 0.2, "--statistics-dimension", 833,
+                        "--statistics-rounds", 2)
+        printed = shown.split("as a recipe:\n")[1]
+        recipe = self.folder / "planned.toml"
+        recipe.write_text('data = { name = "embedded", partition = "iid", features = "gabor" }\nmodel.name = "linear"\n'
+                          'federation.clients = 2000\n' + printed)
+        planned = self.json("account", recipe)
+        claims = [claim["epsilon"] for claim in planned["claims"]
+                  if (claim["unit"], claim["period"], claim["view"]) == ("client", "training", "shuffler")
+                  and claim["colluders"] == "none"]
+        self.assertEqual(len(claims), 1, planned["claims"])
+        self.assertLessEqual(claims[0], 1.0)
+        self.assertGreater(claims[0], 0.95)
+
     def test_what_a_plan_cannot_be_is_said(self):
         plan = ["account", "plan", "--target-epsilon", 1, "--clients", 500]
         privunit = [*plan, "--mechanism", "privunit", "--dimension", 50]

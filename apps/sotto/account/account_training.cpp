@@ -182,7 +182,10 @@ void print_rows(const std::vector<PlannedTraining>& rows, double target, double 
       target, delta, table.text());
 }
 
-void print_recipe(const PlannedTraining& row, double delta) {
+void print_recipe(const PlannedTraining& row, double delta,
+                  const std::optional<Statistics>& statistics) {
+  // A recipe's rounds are those for the mean and all others.
+  const std::uint64_t earlier = statistics ? statistics->rounds : 0;
   fmt::print(
       "\nThe first row as a recipe:\n"
       "  federation.rounds = {}\n"
@@ -190,8 +193,12 @@ void print_recipe(const PlannedTraining& row, double delta) {
       "  bound = {{ payload = \"gradient\", normalize = true }}\n"
       "  shuffle = {{ mode = \"shuffler\", min_batch = {} }}\n"
       "  account.delta = {}\n",
-      row.rounds, row.epsilon0, row.cap,
+      row.rounds + earlier, row.epsilon0, row.cap,
       row.messages > 1 ? fmt::format(", messages = {}", row.messages) : "", row.clients, delta);
+  if (statistics) {
+    fmt::print("  statistics = {{ mean = \"private\", rounds = {}, epsilon = {} }}\n", earlier,
+               statistics->plan.value);
+  }
 }
 
 void print_statistics(const Statistics& statistics, std::uint64_t clients) {
@@ -376,7 +383,7 @@ Result<int> training_command(const TrainingArguments& arguments, const ReportOpt
   }
   print_rows(rows, target, training.delta);
   if (statistics) print_statistics(*statistics, training.clients);
-  if (rows[0].possible) print_recipe(rows[0], training.delta);
+  if (rows[0].possible) print_recipe(rows[0], training.delta, statistics);
   return possible ? 0 : 1;
 }
 
