@@ -93,7 +93,8 @@ class RealData(SottoTest):
     SMALL = {
         "cldp-dpsgd": [], "cldp-fmnist": ["federation.rounds=15"],
         "cldp-hybrid": ["federation.k=8"], "cldp-smc": [],
-        "client-level-mnist": ["shuffle.min_batch=1"], "ldp-fed-fmnist": [],
+        "client-level-mnist": ["shuffle.min_batch=1", "federation.rounds=2", "statistics.rounds=1"],
+        "ldp-fed-fmnist": [],
         "ldp-fl-mnist": ["shuffle.split=100"], "srr-cifar": [], "srr-cifar-table": [],
         "srr-medical": [], "srr-mnist": [],
     }
