@@ -5,11 +5,11 @@
 //   its report is made, and taken            handed in    the ledger notes the delivery
 //   its report is made, and refused          too late     the report stays bound to its charge
 //   its report is made, and nobody answers   held         an error; asked again, it is sent again
-//   the client declines it                   declined     the server is told
+//   the client declines it                   declined     the server learns it, not why
 //   its report cannot be made                as before    an error
 //
 // The state before makes no difference: a task may follow on any. In every state but `none` the
-// round is done with, and the server is told so when it is asked for tasks. What a round has cost,
+// round is done with, and the next request for tasks says so to the server. What a round has cost,
 // and which report it has, is the ledger's to know (client/participant.h).
 #pragma once
 

@@ -78,7 +78,7 @@ __global__ void scale_kernel(VectorJob job) {
 
 constexpr unsigned kSumWarps = 8;
 
-/// The lanes of one sum, which lie side by side in shared memory, added as dot() adds them.
+/// The lanes of one sum, which lie side by side in shared memory, added in order.
 __device__ __forceinline__ void add_lanes(const steps::LaneSum* lanes, double* out) {
   double high = 0.0;
   double low = 0.0;
